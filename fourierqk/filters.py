@@ -1,0 +1,438 @@
+"""Filters along time: what a query or a key may hear.
+
+A filter is a feature map along time, (batch, heads, time, d) -> (batch, heads, time, d'), with three faces:
+
+- ``response(f)``: what each frequency is multiplied by, f in cycles per token;
+- ``impulse(n)``: what one token turns into, lag 0 first (of a circular filter, lag n - 1 is lag -1: the future);
+- ``forward(x)``: the filtered signal.
+
+A real filter keeps d. A complex one concatenates its real and imaginary parts, a ``Bank`` concatenates its
+filters, so that every attention score in this library is the plain product ``filter(q) . filter(k)``.
+
+There are two kinds. A ``CircularFilter`` multiplies the DFT of the whole window: its kernel reaches both ways and
+wraps round the ends, so it hears the future. A ``CausalFilter`` is a left-padded convolution: silence precedes the
+first token, any length T >= 1 will do, and the future is out of reach.
+"""
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+__all__ = [
+    "AllPass", "Analytic", "Bank", "Causal", "CausalFilter", "CircularFilter", "Filter", "Gaussian", "MexicanHat",
+    "Morlet", "RandomBands", "Residual", "SlidingDFT", "Tone", "Unit", "bins", "period", "shelf",
+]  # fmt: skip
+
+GRID = 1024  # samples on which Causal cuts and Unit weighs an impulse response: one grid, so no gain depends on T
+
+
+def period(tokens: float) -> float:
+    """The frequency, in cycles per token, of a wave that repeats every `tokens` tokens."""
+    if not tokens > 2:
+        raise ValueError(f"a period of {tokens} tokens is not above 2, the shortest a text can hold (Nyquist)")
+    return 1 / tokens
+
+
+def bins(k: float, n: int) -> float:
+    """The frequency (or bandwidth), in cycles per token, of `k` bins of a DFT over `n` tokens."""
+    if n < 1:
+        raise ValueError(f"a DFT needs n >= 1 tokens, not {n}")
+    return k / n
+
+
+def grid(n: int, like: Tensor) -> Tensor:
+    """The non-negative frequencies of a real DFT over `n` tokens, on the device and in the precision of `like`."""
+    return torch.fft.rfftfreq(n, dtype=like.dtype, device=like.device)
+
+
+class Filter(nn.Module):
+    """A linear, time-invariant feature map along time (abstract)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("_like", torch.empty(0), persistent=False)  # where the filter lives, and its precision
+
+    def response(self, f: Tensor) -> Tensor:
+        """The factor at each frequency.
+
+        f: (F,) in cycles per token, of either sign -> (heads | 1, F), real or complex; a `Bank` of K filters puts
+        its K axis in front.
+        """
+        raise NotImplementedError
+
+    def impulse(self, n: int) -> Tensor:
+        """The reply to a single 1 at time 0, over `n` tokens, lag 0 first -> (heads | 1, n), K in front for a bank."""
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, heads, time, d) -> (batch, heads, time, d')."""
+        raise NotImplementedError
+
+
+class CircularFilter(Filter):
+    """A real filter that multiplies the DFT of the whole window by `response` (abstract).
+
+    Its kernel is two-sided and wraps round: at any position it hears the whole window, the future included.
+    """
+
+    def impulse(self, n: int) -> Tensor:
+        return torch.fft.irfft(self.response(grid(n, self._like)), n=n)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = _time(x)
+        z = x if x.dtype == torch.float64 else x.float()  # a bfloat16 FFT loses the text
+        h = self.response(grid(n, z))
+        _check_heads(h.shape[-2], x)
+        h = h.reshape(-1, 1, *h.shape[-2:], 1)  # (K, 1, heads, F, 1)
+        y = torch.fft.irfft(torch.fft.rfft(z, dim=-2) * h, n=n, dim=-2)  # (K, B, heads, T, d)
+        return torch.cat(y.unbind(0), -1).to(x.dtype)
+
+
+class CausalFilter(Filter):
+    """A convolution with a one-sided kernel (abstract): position t hears t, t - 1, ..., t - taps + 1."""
+
+    def kernel(self) -> Tensor:
+        """The taps, lag 0 first -> (heads | 1, taps), real or complex; K in front for a bank."""
+        raise NotImplementedError
+
+    def response(self, f: Tensor) -> Tensor:
+        k = self.kernel()
+        lag = torch.arange(k.shape[-1], device=f.device, dtype=f.dtype)
+        wave = torch.exp(-2j * math.pi * lag[:, None] * f)  # (taps, F)
+        return k.to(wave.dtype) @ wave
+
+    def impulse(self, n: int) -> Tensor:
+        k = self.kernel()[..., :n]
+        return F.pad(k, (0, n - k.shape[-1]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        _time(x)
+        k = self.kernel()
+        _check_heads(k.shape[-2], x)
+        k = torch.view_as_real(k).movedim(-1, -3) if k.is_complex() else k  # real and imaginary part: two kernels
+        k = k.reshape(-1, *k.shape[-2:]).to(x.dtype)
+        return torch.cat([_convolve(x, h) for h in k], -1)
+
+
+def _convolve(x: Tensor, kernel: Tensor) -> Tensor:
+    """Causal convolution along time. x: (B, heads, T, d), kernel: (heads | 1, taps).
+
+    A product with the lower-triangular Toeplitz matrix: the future is multiplied by exact zeros, where an FFT would
+    leave round-off, and at T up to several hundred it is the fastest on a CPU (benchmarks/filters.py).
+    """
+    b, heads, n, d = x.shape
+    h = kernel[:, :n]
+    h = F.pad(h, (n - 1, n - h.shape[-1])).flip(-1)  # lags n - 1 .. -(n - 1), zero where there is no tap
+    toeplitz = h.unfold(-1, n, 1).flip(-2).expand(heads, -1, -1)  # a view: entry (t, s) is the tap at lag t - s
+    y = toeplitz @ x.permute(1, 2, 0, 3).reshape(heads, n, b * d)
+    return y.view(heads, n, b, d).permute(2, 0, 1, 3)
+
+
+def _time(x: Tensor) -> int:
+    """The number of tokens in x, once x is known to be a signal."""
+    if x.dim() != 4 or not x.is_floating_point() or x.shape[-2] < 1:
+        raise ValueError(
+            f"a filter expects a real (batch, heads, time, d) signal with time >= 1, got {tuple(x.shape)} of {x.dtype}"
+        )
+    return x.shape[-2]
+
+
+def _check_heads(heads: int, x: Tensor) -> None:
+    if heads not in (1, x.shape[1]):
+        raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
+
+
+def _per_head(value: float | Sequence[float] | Tensor, heads: int) -> Tensor:
+    """One value a head, as a column (heads, 1): a single value serves all heads."""
+    v = torch.as_tensor(value, dtype=torch.get_default_dtype()).reshape(-1, 1)
+    if len(v) not in (1, heads) and heads != 1:
+        raise ValueError(f"{len(v)} values for {heads} heads: give one, or one a head")
+    return v.expand(max(heads, len(v)), 1).clone()
+
+
+def _check_frequency(f: Tensor) -> Tensor:
+    if not ((f > 0) & (f < 0.5)).all():
+        raise ValueError(
+            f"frequency {f.flatten().tolist()} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle "
+            "in two tokens. period(tokens) and bins(k, n) convert."
+        )
+    return f
+
+
+def _check_width(w: float) -> float:
+    if not w > 0:
+        raise ValueError(f"bandwidth {w} must be above 0 cycles per token")
+    return float(w)
+
+
+def _check_taps(taps: int, name: str = "taps", most: float = math.inf) -> int:
+    if taps != int(taps) or not 1 <= taps <= most:
+        raise ValueError(f"{name} = {taps} must be a whole number of tokens, at least 1" + f" and at most {most}" * (most < math.inf))
+    return int(taps)
+
+
+class _Centre(nn.Module):
+    """One centre frequency a head, in cycles per token; learned as a logit, so that it never leaves (0, 1/2)."""
+
+    def __init__(self, freq: Tensor, learn: bool) -> None:
+        super().__init__()
+        self.logit = nn.Parameter(torch.logit(2 * _check_frequency(freq)), requires_grad=learn)
+
+    def forward(self) -> Tensor:
+        return torch.sigmoid(self.logit) / 2  # (heads, 1)
+
+
+class AllPass(Filter):
+    """The filter that changes nothing: plain dot-product attention (S1)."""
+
+    def response(self, f: Tensor) -> Tensor:
+        return torch.ones_like(f)[None]
+
+    def impulse(self, n: int) -> Tensor:
+        return F.pad(self._like.new_ones(1, 1), (0, n - 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        _time(x)
+        return x
+
+
+class Tone(CircularFilter):
+    """One bin of the running DFT, the nearest to `freq`; 0 is DC, 1/2 is Nyquist (at odd n, the highest bin)."""
+
+    def __init__(self, freq: float = 1 / 64) -> None:
+        super().__init__()
+        if not 0 <= freq <= 0.5:
+            raise ValueError(f"a tone of {freq} cycles per token lies outside [0, 1/2]: 1/2 is Nyquist")
+        self.freq = float(freq)
+
+    def response(self, f: Tensor) -> Tensor:
+        f = f.abs()
+        return (f == f[(f - self.freq).abs().argmin()]).to(f.dtype)[None]
+
+
+class Gaussian(CircularFilter):
+    """A smooth band, exp(-(f - freq)^2 / 2 width^2), one centre a head: the paper's selector (S3).
+
+    freq, width: cycles per token; with learn=True every head tunes its own centre.
+    """
+
+    def __init__(self, freq: float | Sequence[float] = 4 / 256, width: float = 2 / 256, heads: int = 1, learn: bool = False) -> None:
+        super().__init__()
+        self.centre = _Centre(_per_head(freq, heads), learn)
+        self.width = _check_width(width)
+
+    def response(self, f: Tensor) -> Tensor:
+        return torch.exp(-0.5 * ((f.abs() - self.centre()) / self.width) ** 2)
+
+
+class MexicanHat(CircularFilter):
+    """The Ricker wavelet: (f / freq)^2 exp(1 - (f / freq)^2), which peaks with 1 at `freq` and stops DC.
+
+    In time it is (1 - t^2/a^2) exp(-t^2 / 2a^2) with a = 1 / (sqrt(2) pi freq).
+    """
+
+    def __init__(self, freq: float | Sequence[float] = 4 / 256, heads: int = 1, learn: bool = False) -> None:
+        super().__init__()
+        self.centre = _Centre(_per_head(freq, heads), learn)
+
+    def response(self, f: Tensor) -> Tensor:
+        u = (f / self.centre()) ** 2
+        return u * torch.exp(1 - u)
+
+
+class RandomBands(CircularFilter):
+    """Gaussian bands drawn once, never learned (S2, Random-QK): does any spectral mixing help?
+
+    Per head a centre c uniform in [1/128, 0.26] cycles per token and a width of 0.15 c + 1/128.
+    """
+
+    def __init__(self, heads: int = 1, seed: int = 0) -> None:
+        super().__init__()
+        self.seed = seed
+        u = torch.rand(_check_taps(heads, "heads"), 1, generator=torch.Generator().manual_seed(seed))
+        centre = 1 / 128 + u * (0.26 - 1 / 128)
+        self.register_buffer("centre", centre)
+        self.register_buffer("width", 0.15 * centre + 1 / 128)
+
+    def response(self, f: Tensor) -> Tensor:
+        return torch.exp(-0.5 * ((f.abs() - self.centre) / self.width) ** 2)
+
+    def extra_repr(self) -> str:
+        return f"seed={self.seed}"
+
+
+class Morlet(CausalFilter):
+    """The causal half of a Morlet wavelet (S7): exp(-t^2 / 2a^2) exp(i omega0 t / a) for t = 0 .. taps - 1.
+
+    scale: a, in tokens, one or one a head; the centre frequency is omega0 / (2 pi a) cycles per token. Half a
+    wavelet is not admissible: it passes DC. With learn=True every head tunes its scale.
+    """
+
+    def __init__(self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, taps: int = 128, learn: bool = False) -> None:
+        super().__init__()
+        scale = _per_head(scale, 1)
+        if not (scale > omega0 / math.pi).all() or not omega0 > 0:
+            raise ValueError(
+                f"scale {scale.flatten().tolist()} with omega0 = {omega0} puts the centre frequency omega0 / (2 pi scale) "
+                "outside (0, 1/2) cycles per token: take omega0 > 0 and a scale above omega0 / pi"
+            )
+        self.omega0, self.taps = float(omega0), _check_taps(taps)
+        self.centre = _Centre(omega0 / (2 * math.pi * scale), learn)
+
+    def kernel(self) -> Tensor:
+        t = torch.arange(self.taps, device=self._like.device, dtype=self._like.dtype)
+        phase = 2 * math.pi * self.centre() * t  # (heads, taps), radians: omega0 t / a
+        return torch.polar(torch.exp(-0.5 * (phase / self.omega0) ** 2), phase)
+
+
+class Causal(CausalFilter):
+    """Lags 0 .. taps - 1 of another filter's impulse response.
+
+    It is *not* the same band with the future cut off: peak and skirt move, and DC passes. Its own `response` shows
+    what really runs; compare it inside `Unit`.
+    """
+
+    def __init__(self, inner: Filter, taps: int = 128) -> None:
+        super().__init__()
+        self.inner, self.taps = inner, _check_taps(taps, most=GRID)
+
+    def kernel(self) -> Tensor:
+        return self.inner.impulse(GRID)[..., : self.taps]
+
+
+class SlidingDFT(CausalFilter):
+    """At each token: the DFT of the trailing window, weighted by a filter, read at the window's last token.
+
+    This is the causal reading of the paper's frequency collapse (S9): one weighted value a position. It equals a
+    causal convolution with the circular kernel of `window` samples, wrapped lags included.
+    """
+
+    def __init__(self, inner: Filter, window: int = 128) -> None:
+        super().__init__()
+        self.inner, self.window = inner, _check_taps(window, "window")
+
+    def kernel(self) -> Tensor:
+        return self.inner.impulse(self.window)
+
+
+class Unit(Filter):
+    """Another filter scaled, head by head, to an impulse response of L2 norm `gain`.
+
+    With gain 1 it leaves the variance of white noise as it was. The norm is taken over a fixed grid, so the gain
+    never depends on the length of the text. Raises ValueError where the response is zero.
+    """
+
+    def __init__(self, inner: Filter, gain: float = 1.0) -> None:
+        super().__init__()
+        if not gain > 0:
+            raise ValueError(f"gain {gain} must be above 0")
+        self.inner, self.gain = inner, float(gain)
+        if not (self._scale() > 0).all() or not self._scale().isfinite().all():
+            raise ValueError(f"{inner} answers nothing on a grid of {GRID} tokens: a zero response has no gain")
+
+    def _scale(self) -> Tensor:
+        h = self.inner.impulse(GRID)
+        energy = h.abs().square().sum(-1).reshape(-1, h.shape[-2]).sum(0)  # over time and, in a bank, over its filters
+        return self.gain * energy.rsqrt()  # (heads | 1,)
+
+    def response(self, f: Tensor) -> Tensor:
+        return self._scale()[:, None] * self.inner.response(f)
+
+    def impulse(self, n: int) -> Tensor:
+        return self._scale()[:, None] * self.inner.impulse(n)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._scale()[:, None, None].to(x.dtype) * self.inner(x)
+
+
+class Bank(Filter):
+    """Filters side by side: features are concatenated, so that scores add; divided by K in score (S4).
+
+    The features carry 1 / sqrt(K), which makes the score the mean of the K scores, without cross terms.
+    """
+
+    def __init__(self, *filters: Filter) -> None:
+        super().__init__()
+        if not filters:
+            raise ValueError("a bank needs at least one filter")
+        self.filters = nn.ModuleList(filters)
+
+    def _stack(self, parts: list[Tensor]) -> Tensor:
+        heads = max(p.shape[-2] for p in parts)
+        flat = [p.reshape(-1, *p.shape[-2:]).expand(-1, heads, -1) for p in parts]
+        return torch.cat(flat) / math.sqrt(len(self.filters))
+
+    def response(self, f: Tensor) -> Tensor:
+        return self._stack([h.response(f) for h in self.filters])
+
+    def impulse(self, n: int) -> Tensor:
+        return self._stack([h.impulse(n) for h in self.filters])
+
+    def forward(self, x: Tensor) -> Tensor:
+        if all(isinstance(h, CircularFilter) for h in self.filters):
+            return CircularFilter.forward(self, x)  # one forward transform serves the whole bank
+        return torch.cat([h(x) for h in self.filters], -1) / math.sqrt(len(self.filters))
+
+
+class Analytic(Filter):
+    """Another filter's output and its Hilbert transform side by side: the band as a (cos, sin) pair.
+
+    Positive frequencies double and negative ones vanish, as in scipy.signal.hilbert. Two-sided whatever `inner` is.
+    """
+
+    def __init__(self, inner: Filter) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def response(self, f: Tensor) -> Tensor:
+        one_sided = 1 + torch.sign(f) * (f.abs() < 0.5)  # DC and Nyquist are their own mirror images
+        return one_sided * self.inner.response(f)
+
+    def impulse(self, n: int) -> Tensor:
+        f = torch.fft.fftfreq(n, dtype=self._like.dtype, device=self._like.device)
+        return torch.fft.ifft(self.response(f))
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = _time(x)
+        z = x if x.dtype == torch.float64 else x.float()
+        h = self.response(torch.fft.fftfreq(n, dtype=z.dtype, device=z.device))
+        _check_heads(h.shape[-2], x)
+        h = h.reshape(-1, 1, *h.shape[-2:], 1)
+        y = torch.fft.ifft(torch.fft.fft(z, dim=-2) * h, dim=-2)
+        return torch.cat([part for band in y.unbind(0) for part in (band.real, band.imag)], -1).to(x.dtype)
+
+
+class Residual(Filter):
+    """The identity path plus another filter, x + inner(x): the exact token is kept beside what is filtered.
+
+    inner must be real and single; with a complex filter or a bank use ``Bank(AllPass(), inner)``.
+    """
+
+    def __init__(self, inner: Filter) -> None:
+        super().__init__()
+        h = inner.impulse(2)
+        if h.is_complex() or h.dim() > 2:
+            raise ValueError("Residual adds, so its filter must be real and keep d: use Bank(AllPass(), inner) instead")
+        self.inner = inner
+
+    def response(self, f: Tensor) -> Tensor:
+        return 1 + self.inner.response(f)
+
+    def impulse(self, n: int) -> Tensor:
+        h = self.inner.impulse(n)
+        return h + F.pad(h.new_ones(1, 1), (0, n - 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.inner(x)
+
+
+def shelf() -> dict[str, Filter]:
+    """One ready example of every filter: what the contract tests check and the galleries draw."""
+    band = Gaussian(4 / 128, 2 / 128)
+    examples = [
+        AllPass(), Tone(), band, MexicanHat(), RandomBands(), Morlet(), Causal(band), SlidingDFT(band),
+        Unit(band), Bank(band, MexicanHat()), Analytic(band), Residual(band),
+    ]  # fmt: skip
+    return {type(f).__name__: f for f in examples}

@@ -1,0 +1,151 @@
+"""A small GPT whose attention compares filtered queries with filtered keys.
+
+One `Attention` serves every system of the paper: what differs is the `Filter` it is given.
+"""
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fourierqk.filters import AllPass, Filter
+
+__all__ = ["Attention", "Block", "GPT", "GPTConfig", "MLP", "filter_parameters", "generate"]
+
+
+@dataclass(frozen=True)
+class GPTConfig:
+    """The shape of a GPT. Lengths in tokens; n_embd is split evenly among n_head heads."""
+
+    vocab_size: int
+    block_size: int = 256  # the longest text it can read
+    n_layer: int = 6
+    n_head: int = 8
+    n_embd: int = 256
+    dropout: float = 0.1
+    causal: bool = True  # False drops the mask, for masked language modelling
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} must be at least 1")
+        if self.n_embd % self.n_head:
+            raise ValueError(f"n_embd = {self.n_embd} cannot be split evenly among n_head = {self.n_head} heads")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout = {self.dropout} must lie in [0, 1)")
+
+
+class Attention(nn.Module):
+    """Multi-head attention, softmax(filter(q) . filter(k) / sqrt(d)) v (paper, section 1).
+
+    The mask hides later *scores*; whether later *tokens* reach filter(q) and filter(k) is up to the filter.
+    """
+
+    def __init__(self, cfg: GPTConfig, filter: Filter) -> None:
+        super().__init__()
+        self.cfg = cfg
+        self.filter = copy.deepcopy(filter)  # each layer learns its own
+        self.qkv = nn.Linear(cfg.n_embd, 3 * cfg.n_embd, bias=False)
+        self.proj = nn.Linear(cfg.n_embd, cfg.n_embd, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = (t.unflatten(-1, (self.cfg.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        y = F.scaled_dot_product_attention(  # q, k, v: (B, nh, T, d); the filter may widen q and k
+            self.filter(q), self.filter(k), v,
+            is_causal=self.cfg.causal, scale=v.shape[-1] ** -0.5, dropout_p=self.cfg.dropout * self.training,
+        )  # fmt: skip
+        return self.proj(y.transpose(1, 2).flatten(2))  # (B, T, C)
+
+
+class MLP(nn.Module):
+    """Two linear maps with a GELU between, four times as wide inside."""
+
+    def __init__(self, cfg: GPTConfig) -> None:
+        super().__init__()
+        self.up = nn.Linear(cfg.n_embd, 4 * cfg.n_embd, bias=False)
+        self.down = nn.Linear(4 * cfg.n_embd, cfg.n_embd, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down(F.gelu(self.up(x)))
+
+
+class Block(nn.Module):
+    """One layer: a mixer along time, then an MLP, each on a normalised copy and added back."""
+
+    def __init__(self, cfg: GPTConfig, mixer: nn.Module) -> None:
+        super().__init__()
+        self.norm1, self.mixer = nn.LayerNorm(cfg.n_embd), mixer
+        self.norm2, self.mlp = nn.LayerNorm(cfg.n_embd), MLP(cfg)
+        self.drop = nn.Dropout(cfg.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.drop(self.mixer(self.norm1(x)))
+        return x + self.drop(self.mlp(self.norm2(x)))
+
+
+class GPT(nn.Module):
+    """A character-level language model with learned positions and one filter for q and k in every layer.
+
+    filter: what queries and keys pass through, copied into each layer; None is plain dot-product attention.
+    """
+
+    def __init__(self, cfg: GPTConfig, filter: Filter | None = None) -> None:
+        super().__init__()
+        self.cfg = cfg
+        self.tokens = nn.Embedding(cfg.vocab_size, cfg.n_embd)
+        self.positions = nn.Embedding(cfg.block_size, cfg.n_embd)
+        self.drop = nn.Dropout(cfg.dropout)
+        self.blocks = nn.ModuleList(Block(cfg, Attention(cfg, filter or AllPass())) for _ in range(cfg.n_layer))
+        self.norm = nn.LayerNorm(cfg.n_embd)
+        self.head = nn.Linear(cfg.n_embd, cfg.vocab_size, bias=False)
+        self.head.weight = self.tokens.weight
+        self._init_weights()
+
+    def _init_weights(self) -> None:
+        for m in self.modules():
+            if isinstance(m, nn.Linear | nn.Embedding):
+                nn.init.normal_(m.weight, std=0.02)
+        for b in self.blocks:  # GPT-2: the residual stream keeps its variance at any depth
+            for m in (b.mixer.proj, b.mlp.down):
+                nn.init.normal_(m.weight, std=0.02 / (2 * self.cfg.n_layer) ** 0.5)
+
+    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """idx, targets: (B, T) token ids -> logits (B, T, V) and, given targets, the mean loss in nats per token."""
+        if idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
+            raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {self.cfg.block_size}, got {tuple(idx.shape)}")
+        x = self.drop(self.tokens(idx) + self.positions.weight[: idx.shape[1]])
+        for block in self.blocks:
+            x = block(x)
+        logits = self.head(self.norm(x))
+        if targets is None:
+            return logits, None
+        return logits, F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+
+
+def filter_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
+    """The learnable parameters inside filters, each once: they get a learning rate of their own and no decay."""
+    owned = {id(p): p for m in model.modules() if isinstance(m, Filter) for p in m.parameters() if p.requires_grad}
+    return iter(owned.values())
+
+
+@torch.no_grad()
+def generate(model: GPT, idx: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Tensor:
+    """Continue a text by n tokens, one at a time, each drawn from the model's last prediction.
+
+    idx: (B, T) -> (B, T + n); the model sees the last block_size tokens. temperature 0 takes the likeliest token.
+    """
+    if temperature < 0 or n < 0 or idx.shape[1] < 1:
+        raise ValueError(f"need a prompt of at least one token, n >= 0 and temperature >= 0, got T = {idx.shape[1]}, {n=}, {temperature=}")
+    rng, was_training = torch.Generator(device="cpu").manual_seed(seed), model.training
+    model.eval()
+    for _ in range(n):
+        logits = model(idx[:, -model.cfg.block_size :])[0][:, -1].float()
+        if temperature == 0:
+            new = logits.argmax(-1, keepdim=True)
+        else:  # drawn on the CPU, so that a seed means the same text on every device
+            new = torch.multinomial((logits / temperature).softmax(-1).cpu(), 1, generator=rng).to(idx.device)
+        idx = torch.cat([idx, new], 1)
+    model.train(was_training)
+    return idx
