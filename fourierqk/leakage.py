@@ -1,0 +1,221 @@
+"""Losses that a look into the future cannot flatter, and the theorems that convict a model which looks.
+
+A model that reads later tokens can report any loss it likes at the positions that have later tokens. Three ways out:
+score the one position that has none (`honest_loss`), compare with what no predictor can beat (`floor`,
+`shuffled_gap`), or edit the future and watch (`audit`, in `causality.py`).
+
+All losses are in nats per token, evaluated in float32 and eval mode, on a fixed list of windows that depends on
+`seed` alone: two models are scored on the same text, so that their difference can be paired window by window.
+"""
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from fourierqk.data import Corpus
+from fourierqk.subject import Model, at_rest, block_size, device_of, logits
+
+__all__ = [
+    "Difference", "Loss", "ShuffledGap", "floor", "honest_loss", "loss_by_position", "ordered_loss", "refilled_loss",
+    "shuffled_gap", "truncated_loss",
+]  # fmt: skip
+
+MARGIN = 4  # standard errors below a floor before we call it broken
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A paired difference of two losses, in nats per token, with its standard error and bootstrap 95 % interval."""
+
+    mean: float
+    se: float
+    low: float
+    high: float
+
+    @property
+    def below(self) -> bool:
+        """Whether the difference is negative by more than 4 standard errors."""
+        return self.mean < -MARGIN * self.se
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} ± {self.se:.3f} nats per token, 95 % in [{self.low:+.3f}, {self.high:+.3f}]"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A mean loss in nats per token, its standard error over windows, and the loss of each window.
+
+    Windows are drawn with uniform starts and may overlap, so the standard error is that of independent windows.
+    """
+
+    mean: float
+    se: float
+    values: Tensor = field(repr=False)  # (windows,) float64, on the CPU
+    where: tuple = field(default=(), repr=False)  # what was scored: losses are paired only on the same windows
+
+    def minus(self, other: "Loss") -> Difference:
+        """This loss minus another on the same windows, paired, with a bootstrap over windows."""
+        if self.where != other.where or self.values.shape != other.values.shape:
+            raise ValueError(
+                f"only losses on the same windows can be paired, these are {self.where or len(self.values)} and "
+                f"{other.where or len(other.values)}: use the same corpus, length, windows and seed"
+            )
+        return _difference(self.values - other.values)
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.se:.3f} nats per token ({len(self.values)} windows)"
+
+
+def _loss(values: Tensor, where: tuple = ()) -> Loss:
+    values = values.double()
+    return Loss(values.mean().item(), _se(values), values, where)
+
+
+def _se(values: Tensor) -> float:
+    return values.std().item() / math.sqrt(len(values)) if len(values) > 1 else math.inf  # one window tells no spread
+
+
+def _difference(d: Tensor, resamples: int = 2000) -> Difference:
+    rng = torch.Generator().manual_seed(0)
+    means = torch.stack([d[torch.randint(len(d), (len(d),), generator=rng)].mean() for _ in range(resamples)])
+    low, high = torch.quantile(means, torch.tensor([0.025, 0.975], dtype=means.dtype)).tolist()
+    return Difference(d.mean().item(), _se(d), low, high)
+
+
+def _length(model: Model, length: int | None) -> int:
+    longest = block_size(model)
+    if length is None and longest is None:
+        raise ValueError("this model does not say how long its windows are: give length=, the length it was trained on")
+    if length is not None and (length < 1 or length > (longest or length)):
+        raise ValueError(f"length = {length} must be at least 1" + f" and at most block_size = {longest}" * bool(longest))
+    return length or longest
+
+
+def _windows(corpus: Corpus, windows: int, length: int, seed: int) -> tuple[Tensor, Tensor, Tensor, tuple]:
+    if windows < 1:
+        raise ValueError(f"windows = {windows} must be at least 1")
+    return (*corpus.windows("val", windows, length, seed), (corpus.name, "val", windows, length, seed))
+
+
+def _nats(model: Model, x: Tensor, y: Tensor, last: int | None = None) -> Iterator[Tensor]:
+    """The loss at each position, or at the `last` few, of batches of windows: (b, T) float64 tensors on the CPU."""
+    device, rows = device_of(model), max(1, min(64, 16384 // x.shape[1]))
+    with at_rest(model):
+        for xb, yb in zip(x.split(rows), y.split(rows), strict=True):
+            z = logits(model, xb.to(device))
+            if int(yb.max()) >= z.shape[-1]:
+                raise ValueError(f"the model has {z.shape[-1]} outputs, the text holds token {int(yb.max())}: not its corpus")
+            z, yb = (z, yb) if last is None else (z[:, -last:], yb[:, -last:])
+            yield F.cross_entropy(z.float().transpose(1, 2), yb.to(device), reduction="none").double().cpu()
+
+
+def ordered_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:
+    """The paper's loss: all positions of full windows of the held-out text. A leak lowers it.
+
+    length: tokens in a window, by default the model's block_size.
+    """
+    _, x, y, where = _windows(corpus, windows, _length(model, length), seed)
+    return _loss(torch.cat([v.mean(1) for v in _nats(model, x, y)]), where)
+
+
+def honest_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 2048, seed: int = 1) -> Loss:
+    """The loss at the last position of full windows: it has no future, so any model is honest there.
+
+    length: the length the model was trained on, by default its block_size. At another length this is still honest,
+    but a filter of n samples is then asked something it never learned.
+    """
+    _, x, y, where = _windows(corpus, windows, _length(model, length), seed)
+    return _loss(torch.cat([v[:, 0] for v in _nats(model, x, y, last=1)]), where)
+
+
+def loss_by_position(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Tensor:
+    """The mean loss at each position of full windows -> (length,) float64, nats.
+
+    An honest model falls and levels off, since context only helps. A leaking one is low inside and rises at the end,
+    where the future runs out. The last value estimates `honest_loss`; its mean is `ordered_loss`.
+    """
+    _, x, y, _ = _windows(corpus, windows, _length(model, length), seed)
+    return sum(v.sum(0) for v in _nats(model, x, y)) / windows
+
+
+def _ends(windows: int, length: int, seed: int) -> Tensor:
+    """For each window, where the text that the model may use ends: uniform in 1 .. length."""
+    return torch.randint(1, length + 1, (windows,), generator=torch.Generator().manual_seed(seed))
+
+
+def truncated_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:
+    """The loss at the last position of prefixes whose length is uniform in 1 .. length: the future is cut off.
+
+    Honest too, but it changes the length, which a filter of n samples feels. Not to be read as the honest loss.
+    """
+    length = _length(model, length)
+    _, x, y, where = _windows(corpus, windows, length, seed)
+    ends, values = _ends(windows, length, seed), torch.empty(windows, dtype=torch.float64)
+    for n in ends.unique().tolist():
+        rows = (ends == n).nonzero()[:, 0]
+        values[rows] = torch.cat([v[:, 0] for v in _nats(model, x[rows, :n], y[rows, :n], last=1)])
+    return _loss(values, (*where, "prefixes"))
+
+
+def refilled_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:
+    """The loss at the positions of `truncated_loss`, the future replaced by another place of the same text.
+
+    The length stays, the content lies: a model that trusts the future is misled. An honest model scores as ever.
+    """
+    length = _length(model, length)
+    _, x, y, where = _windows(corpus, windows, length, seed)
+    _, other, _, _ = _windows(corpus, windows, length, seed + 1)
+    ends = _ends(windows, length, seed)
+    x = torch.where(torch.arange(length) < ends[:, None], x, other)
+    values = torch.cat(list(_nats(model, x, y)))
+    return _loss(values[torch.arange(windows), ends - 1], (*where, "prefixes"))
+
+
+@dataclass(frozen=True)
+class ShuffledGap:
+    """What a global permutation of the text costs a model, in nats per token.
+
+    ordered, shuffled: the losses on the text and on one permutation of all its tokens; unigram: the entropy of its
+    token counts. The gap decides nothing: over-confidence and a leak both widen it. The shuffled *loss* can decide:
+    no predictor of a shuffled text beats its unigram entropy, so one that does has read the answer.
+    """
+
+    ordered: Loss
+    shuffled: Loss
+    unigram: float
+
+    @property
+    def gap(self) -> float:
+        return self.shuffled.mean - self.ordered.mean
+
+    @property
+    def below(self) -> bool:
+        """Whether the shuffled loss is below the unigram entropy by more than 4 standard errors: proof of a leak."""
+        return self.shuffled.mean - self.unigram < -MARGIN * self.shuffled.se
+
+    def __str__(self) -> str:
+        verdict = "below it: the model reads the future" if self.below else "not below it: this test finds nothing"
+        return f"gap {self.gap:+.3f} nats; shuffled loss {self.shuffled}, unigram entropy {self.unigram:.3f}, {verdict}"
+
+
+def shuffled_gap(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> ShuffledGap:
+    """The ordered loss against the loss on one global permutation of the held-out text (paper, section 4)."""
+    ordered = ordered_loss(model, corpus, length, windows, seed)
+    return ShuffledGap(ordered, ordered_loss(model, corpus.shuffled(seed), length, windows, seed), corpus.unigram_entropy)
+
+
+def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Difference:
+    """The ordered loss minus that of the best possible predictor on the same tokens, paired by window.
+
+    No honest model beats the oracle on held-out text. `.below` says whether this one does, by more than 4 standard
+    errors. ValueError for a corpus whose true entropy nobody knows.
+    """
+    if corpus.oracle is None:
+        raise ValueError(f"the corpus {corpus.name!r} has no known entropy, hence no floor: use verse()")
+    length = _length(model, length)
+    starts, x, y, _ = _windows(corpus, windows, length, seed)
+    best = corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1)  # y is x shifted by one
+    return _difference(torch.cat([v.mean(1) for v in _nats(model, x, y)]) - best.double())
