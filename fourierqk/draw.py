@@ -1,0 +1,152 @@
+"""One look for every figure, on white and on dark, and the few strokes that figures are drawn with."""
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import plotly.io as pio
+import torch
+
+from fourierqk.filters import Filter
+
+PAST, FUTURE, BASELINE = "#2b6cb0", "#c53030", "#7a7a7a"
+CATEGORIES = ("#d55e00", "#009e73", "#7b61c9", "#a98600", "#2a8fc7", "#c4569a")  # at least 3:1 on white and on #121212
+COLOURS = {  # the same system has the same colour in every figure of the book
+    "base-dot": BASELINE, "fourier-qk": CATEGORIES[0], "sliding-fourier-qk": CATEGORIES[1],
+    "multifourier-qk": CATEGORIES[2], "random-qk": CATEGORIES[3], "causal-morlet": CATEGORIES[4],
+}  # fmt: skip
+TEXT, CLEAR, FAINT, MIDDLE = "#767676", "rgba(0,0,0,0)", "rgba(128,128,128,0.25)", "rgba(128,128,128,0.5)"
+POINTS, CELLS = 2000, 128  # the most points a line, and cells a side of a map, that a figure holds
+
+_axis = dict(gridcolor=FAINT, linecolor=FAINT, zerolinecolor=MIDDLE, automargin=True)
+pio.templates["fourierqk"] = go.layout.Template(
+    layout=dict(
+        font=dict(color=TEXT, size=13), paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, colorway=CATEGORIES,
+        xaxis=_axis, yaxis=_axis,
+    )
+)  # fmt: skip
+
+
+def figure(xlabel: str, ylabel: str, height: int = 320) -> go.Figure:
+    """An empty figure with titled axes."""
+    return geometry(go.Figure(), height).update_layout(xaxis_title=xlabel, yaxis_title=ylabel)
+
+
+def geometry(fig: go.Figure, height: int) -> go.Figure:
+    """Height, margins and legend. They live in the figure, colours in the template: a page may bring its own."""
+    legend = dict(orientation="h", x=0, y=1.02, yanchor="bottom")
+    return fig.update_layout(template="fourierqk", height=height, margin=dict(l=10, r=10, t=30, b=10), legend=legend)
+
+
+def alt(fig: go.Figure, what: str, seen: Sequence[str]) -> go.Figure:
+    """The figure with its text for those who do not see it."""
+    return fig.update_layout(meta={"alt": f"{what}. {'; '.join(seen)}."})
+
+
+def named(x: object, kind: type = object) -> dict:
+    """One thing, or a mapping of names to things, as a mapping; a filter alone goes by its class."""
+    things = dict(x) if isinstance(x, Mapping) else {type(x).__name__ if isinstance(x, Filter) else "signal": x}
+    if not things or not all(isinstance(v, kind) for v in things.values()):
+        raise ValueError(f"expected one {kind.__name__.lower()} or a dict of at least one, got {x!r:.80}")
+    return things
+
+
+def colours(names: Iterable[str]) -> dict[str, str]:
+    """One colour a name: its own if it has one, else the next that no name of the figure owns."""
+    free = [c for c in CATEGORIES if c not in {COLOURS.get(name) for name in names}] or CATEGORIES
+    others = [name for name in names if name not in COLOURS]
+    return {name: COLOURS.get(name) or free[others.index(name) % len(free)] for name in names}
+
+
+def array(x: object) -> np.ndarray:
+    """A tensor from any device, an array or a list, as an array."""
+    return x.detach().cpu().resolve_conj().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+
+
+def signal(name: str, x: object) -> np.ndarray:
+    """A signal (T,) as an array."""
+    x = array(x)
+    if x.ndim != 1 or not len(x):
+        raise ValueError(f"{name!r} must be one signal of shape (T,) with T >= 1, got {x.shape}")
+    return x
+
+
+def numbers(a: np.ndarray) -> list:
+    """Plain numbers, rounded to a ten-thousandth of the largest; None where there is none.
+
+    Lists, because plotly 6 and later send arrays in a form that an older plotly.js cannot read.
+    """
+    if a.dtype.kind in "biu":
+        return a.astype(int).tolist()
+    a = a.astype(float)
+    top = np.abs(a[np.isfinite(a)]).max(initial=0)
+    a = np.round(a, 4 - math.floor(math.log10(top))) + 0.0 if top else a  # + 0: no minus zero
+    return np.where(np.isfinite(a), a.astype(object), None).tolist()
+
+
+def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most POINTS points: of longer lines the extremes of each block, so that no peak is lost."""
+    if len(y) <= POINTS:
+        return x, y
+    blocks = np.array_split(np.arange(len(y)), POINTS // 2)
+    keep = np.unique([b[i] for b in blocks for i in (y[b].argmin(), y[b].argmax())])
+    return x[keep], y[keep]
+
+
+def line(
+    fig: go.Figure, x: np.ndarray, y: np.ndarray, name: str, colour: str, dash: str = "solid", legend: bool = True
+) -> None:
+    """A line over x."""
+    style, (x, y) = dict(color=colour, dash=dash, width=2), envelope(x, y)
+    fig.add_scatter(
+        x=numbers(x), y=numbers(y), mode="lines", name=name, legendgroup=name, line=style, showlegend=legend
+    )
+
+
+def matrix(fig: go.Figure, m: np.ndarray, limits: tuple[float, float], scale: list, colorbar: dict) -> None:
+    """A map with square cells, row 0 on top; a large one shows the strongest value of each block."""
+    step = math.ceil(max(m.shape) / CELLS)
+    rows, columns = (math.ceil(side / step) for side in m.shape)
+    spare = (0, rows * step - m.shape[0]), (0, columns * step - m.shape[1])
+    blocks = np.pad(m.astype(float), spare, constant_values=np.nan).reshape(rows, step, columns, step)
+    blocks = blocks.swapaxes(1, 2).reshape(rows, columns, -1)
+    strongest = np.nan_to_num(np.abs(blocks), nan=-1).argmax(-1)
+    z = numbers(np.take_along_axis(blocks, strongest[..., None], -1)[..., 0])
+    place = dict(x0=(step - 1) / 2, dx=step, y0=(step - 1) / 2, dy=step)
+    colour = dict(zmin=limits[0], zmax=limits[1], colorscale=scale, colorbar=dict(thickness=12) | colorbar)
+    fig.add_heatmap(z=z, **colour, **place)
+    fig.update_xaxes(constrain="domain", showgrid=False, zeroline=False)
+    fig.update_yaxes(constrain="domain", showgrid=False, zeroline=False, autorange="reversed", scaleanchor="x")
+
+
+def floor(fig: go.Figure, seen: list[str], level: object | None) -> None:
+    """A dashed line at the entropy floor, one number or one a position, as wide as what is drawn."""
+    if level is None:
+        return
+    x = np.unique(np.concatenate([np.array(t.x) for t in fig.data]))
+    level = array(level)
+    y = np.full(len(x), float(level)) if level.ndim == 0 else signal("floor", level)[x]
+    line(fig, x, y, "entropy floor", TEXT, "dash")
+    seen.append(f"entropy floor: {say(y.mean())}")
+
+
+def glyphs(text: Sequence[str], start: int = 0) -> dict:
+    """Axis ticks that spell a text, one token a tick."""
+    shown = [{" ": "␣", "\n": "⏎"}.get(c, c) for c in text]
+    return dict(tickvals=list(range(start, start + len(shown))), ticktext=shown, tickangle=0, tickfont=dict(size=11))
+
+
+def frequency_ticks(most: float) -> dict:
+    """Ticks at one over a period: frequency and period at a glance."""
+    periods = [p for p in (2**i for i in range(1, 12)) if most / 20 < 1 / p <= most]
+    return dict(tickvals=[0, *(1 / p for p in periods)], ticktext=["0", *(f"1/{p}" for p in periods)])
+
+
+def say(x: float) -> str:
+    """A number for an alt text."""
+    return f"{float(x):.3g}"
+
+
+def at(f: float) -> str:
+    """A frequency for an alt text."""
+    return f"{say(f)} cycles per token" + (f" (a period of {say(1 / f)} tokens)" if f > 0 else " (the mean)")

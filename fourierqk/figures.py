@@ -1,0 +1,275 @@
+"""Filters, signals and results -> plotly figures: one theme, readable on white and on dark.
+
+    response(filters, n=512, max_freq=0.5)                magnitude over frequency
+    impulse(filters, n=64, head=0)                        what one token turns into: past blue, future red
+    signals(x, text=None, unit=..., start=0)              values over tokens
+    spectrum(x, n=None, max_freq=0.5, periods=())         power over frequency, of signals or of token ids
+    arrows(x, k)                                          bin k of a DFT as arrows, and their sum
+    heatmap(matrix, xlabel=..., ylabel=..., unit=..., labels=None)    DFT matrices, attention maps
+    history(runs, floor=None)                             ordered (solid) and honest (dotted) loss over steps
+    loss_by_position(losses, floor=None)                  loss over the positions of a window
+    audit(result)                                         influence map of an `Audit`: past blue, future red
+    bars(values, xlabel=..., ylabel=..., floor=None)      values with their standard errors, side by side
+
+Tensors, arrays and lists are all welcome. Every figure has units on its axes, says in ``layout.meta["alt"]`` what is to
+be seen (computed from the data), and holds few, rounded numbers, so that pages stay small. A system has one colour
+throughout: ``COLOURS``.
+"""
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import torch
+import torch.nn.functional as F
+from plotly.subplots import make_subplots
+
+from fourierqk import draw
+from fourierqk.draw import BASELINE, CATEGORIES, CLEAR, COLOURS, FUTURE, PAST, TEXT, say
+from fourierqk.filters import Filter, grid
+
+__all__ = [
+    "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "heatmap", "history", "impulse",
+    "loss_by_position", "response", "signals", "spectrum",
+]  # fmt: skip
+
+LOSS = "loss (nats per token)"
+FREQUENCY = "frequency (cycles per token)"
+
+
+def response(filters: Filter | Mapping[str, Filter], n: int = 512, max_freq: float = 0.5) -> go.Figure:
+    """Magnitude of each filter at the frequencies of `n` tokens, up to `max_freq` cycles per token.
+
+    Every head, and every filter of a bank, is a line of its own in its filter's colour.
+    """
+    filters, seen = draw.named(filters, Filter), []
+    fig = draw.figure(FREQUENCY, "magnitude (factor)")
+    for name, colour in draw.colours(filters).items():
+        with torch.no_grad():
+            f = grid(n, filters[name]._like)
+            magnitude = draw.array(filters[name].response(f).abs()).reshape(-1, len(f))
+        f, magnitude = draw.array(f)[f <= max_freq], magnitude[:, f <= max_freq]
+        for i, m in enumerate(magnitude):
+            draw.line(fig, f, m, name, colour, legend=i == 0 and len(filters) > 1)
+        peak = draw.at(f[magnitude.argmax() % len(f)])
+        lines = f" ({len(magnitude)} lines)" if len(magnitude) > 1 else ""
+        seen.append(f"{name}{lines} runs from {say(magnitude.min().round(6))} to {say(magnitude.max())}, highest at {peak}")
+    fig.update_xaxes(range=[0, max_freq], **draw.frequency_ticks(max_freq)).update_yaxes(rangemode="tozero")
+    return draw.alt(fig, "Frequency response", seen)
+
+
+def impulse(filters: Filter | Mapping[str, Filter], n: int = 64, head: int = 0) -> go.Figure:
+    """The reply of one head to a single 1, over lags -n .. n - 1, measured in the middle of a window of 2 n tokens.
+
+    Lags from 0 on hear the past (blue), negative lags the future (red). Of a complex filter the imaginary part is
+    dotted; the filters of a bank differ by their dashes.
+    """
+    filters, seen = draw.named(filters, Filter), []
+    titles = list(filters) if len(filters) > 1 else None
+    fig = make_subplots(len(filters), 1, shared_xaxes=True, vertical_spacing=0.3 / len(filters), subplot_titles=titles)
+    lag = np.arange(-n, n)
+    for row, (name, filter) in enumerate(filters.items(), 1):
+        h = _echo(filter, n, head)  # (d', 2 n)
+        for i, h_i in enumerate(h):
+            for side, colour, part in (("past", PAST, lag >= 0), ("future", FUTURE, lag < 0)):
+                style = dict(type="bar", marker=dict(color=colour, line=dict(width=0)))
+                if len(h) > 1:
+                    style = dict(type="scatter", mode="lines", line=dict(color=colour, dash=_DASHES[i % len(_DASHES)]))
+                data = dict(x=lag[part].tolist(), y=draw.numbers(h_i[part]), name=side, legendgroup=side)
+                fig.add_trace(data | style | dict(showlegend=row == 1 and i == 0), row=row, col=1)
+        energy = (h**2).sum(0)
+        share = energy[lag < 0].sum() / max(energy.sum(), 1e-300)
+        seen.append(f"{name}: strongest at lag {lag[energy.argmax()]}, {share:.0%} of its energy in the future")
+    draw.geometry(fig, 150 + 150 * len(filters)).update_layout(bargap=0.1, barmode="overlay")
+    fig.update_xaxes(title="lag (tokens; below 0: the future)", row=len(filters)).update_yaxes(title="weight (factor)")
+    return draw.alt(fig, f"Impulse response over lags {-n} to {n - 1} tokens", seen)
+
+
+_DASHES = ("solid", "dot", "dash", "dashdot")
+
+
+def _echo(filter: Filter, n: int, head: int) -> np.ndarray:
+    """(d', 2 n): what one head of a filter makes of a single 1 at time n."""
+    with torch.no_grad():
+        heads = filter.response(grid(2 * n, filter._like)).shape[-2]
+        x = F.pad(filter._like.new_ones(1, heads, 1, 1), (0, 0, n, n - 1))
+        return draw.array(filter(x)[0, head % heads].T)
+
+
+def signals(
+    x: Mapping[str, object] | object, text: Sequence[str] | None = None, unit: str = "value (no unit)", start: int = 0
+) -> go.Figure:
+    """Signals (T,) over tokens, the first at position `start`; of a complex one the imaginary part is dotted.
+
+    text: the tokens themselves, written along the axis. unit: the title of the y axis.
+    """
+    x, seen = draw.named(x), []
+    fig = draw.figure("position (tokens)", unit)
+    for name, colour in draw.colours(x).items():
+        y = draw.signal(name, x[name])
+        parts = {name: y}
+        if np.iscomplexobj(y):
+            parts = {f"{name}, real": y.real, f"{name}, imaginary": y.imag}
+        for label, part in parts.items():
+            dash = "dot" if label.endswith(", imaginary") else "solid"
+            draw.line(fig, np.arange(start, start + len(part)), part, label, colour, dash, len(x) * len(parts) > 1)
+            seen.append(f"{label} runs from {say(part.min())} to {say(part.max())} over {len(part)} tokens")
+    if text is not None:
+        fig.update_xaxes(**draw.glyphs(text, start))
+    return draw.alt(fig, "Signals over tokens", seen)
+
+
+def spectrum(
+    x: Mapping[str, object] | object, n: int | None = None, max_freq: float = 0.5, periods: Iterable[float] = ()
+) -> go.Figure:
+    """Power |X|^2 / n of signals over frequency, averaged over segments of `n` tokens (default: one of all tokens).
+
+    x: real signals (T,) or (T, C), whose channels' powers add; or token ids (T,) of an integer type, which stand for
+    their one-hot indicators without the mean (token codes are names, not amplitudes). periods, in tokens, are marked.
+    """
+    x, periods, seen = draw.named(x), list(periods), []
+    fig = draw.figure(FREQUENCY, "power (value² per bin)")
+    for name, colour in draw.colours(x).items():
+        f, power = _periodogram(draw.array(x[name]), n)
+        f, power = f[f <= max_freq], power[f <= max_freq]
+        draw.line(fig, f, power, name, colour, legend=len(x) > 1)
+        seen.append(f"{name} has its highest power, {say(power.max())}, at {draw.at(f[power.argmax()])}")
+    for p in periods:
+        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"), annotation=dict(text=f"{p:g}", textangle=0))
+    if periods:
+        seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
+    fig.update_xaxes(range=[0, max_freq], **draw.frequency_ticks(max_freq)).update_yaxes(rangemode="tozero")
+    return draw.alt(fig, "Power spectrum", seen)
+
+
+def _periodogram(x: np.ndarray, n: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies and mean power over whole segments of n tokens, summed over channels."""
+    ids = np.issubdtype(x.dtype, np.integer)
+    if np.iscomplexobj(x) or x.ndim not in (1, 2 - ids) or not len(x):
+        raise ValueError(f"a spectrum needs real signals (T,) or (T, C), or ids (T,), got {x.shape} of {x.dtype}")
+    n = len(x) if n is None else n
+    if not 1 <= n <= len(x):
+        raise ValueError(f"segments of n = {n} tokens do not fit a signal of {len(x)}")
+    power = np.zeros(n // 2 + 1)
+    for channel in (x == v for v in np.unique(x)) if ids else x.reshape(len(x), -1).T:
+        segments = channel[: len(x) // n * n].reshape(-1, n).astype(float)
+        segments -= ids * segments.mean(1, keepdims=True)
+        power += (np.abs(np.fft.rfft(segments)) ** 2).mean(0) / n
+    return np.fft.rfftfreq(n), power
+
+
+def arrows(x: object, k: int) -> go.Figure:
+    """Bin `k` of the DFT of a signal (n,), token by token: x[t] exp(-2 pi i k t / n), from the origin and head to tail.
+
+    Head to tail the arrows end at X[k], the bold one.
+    """
+    x = draw.signal("x", x)
+    n = len(x)
+    z = x * np.exp(-2j * np.pi * k * np.arange(n) / n)
+    spokes = np.stack([np.zeros(n), z, np.full(n, np.nan)], 1).ravel()  # origin, tip, gap
+    chain = np.cumsum([0, *z])
+    fig = make_subplots(1, 2, subplot_titles=["one arrow a token", f"head to tail: X[{k}]"], horizontal_spacing=0.12)
+    paths = (
+        (1, spokes, [0, 9, 0] * n, PAST, 1), (2, chain, [0] + [9] * n, PAST, 1),
+        (2, chain[[0, -1]], [0, 14], CATEGORIES[0], 3),
+    )  # fmt: skip
+    for col, path, size, colour, width in paths:
+        style = dict(line=dict(color=colour, width=width), mode="lines+markers", showlegend=False)
+        marker = dict(symbol="arrow", angleref="previous", size=size, color=colour, opacity=1)
+        x, y = draw.numbers(path.real), draw.numbers(path.imag)
+        fig.add_scatter(x=x, y=y, marker=marker, **style, row=1, col=col)
+        fig.update_yaxes(scaleanchor=f"x{col}".replace("x1", "x"), row=1, col=col)
+    draw.geometry(fig, 340)
+    fig.update_xaxes(title="real part (value)").update_yaxes(title="imaginary part (value)", col=1)
+    reached, walked = say(abs(chain[-1])), say(np.abs(z).sum())
+    seen = f"head to tail they end at X[{k}], {reached} from the origin, after a way of length {walked}"
+    return draw.alt(fig, f"Bin {k} of a DFT as {n} arrows", [seen])
+
+
+def heatmap(
+    matrix: object,
+    xlabel: str = "key position (tokens)",
+    ylabel: str = "query position (tokens)",
+    unit: str = "weight",
+    labels: Sequence[str] | None = None,
+) -> go.Figure:
+    """A real matrix (rows, columns), row 0 on top; zero is transparent. labels: the tokens, written along both axes.
+
+    Above 128 a side, a cell shows the largest magnitude of the block it stands for.
+    """
+    m = draw.array(matrix)
+    if m.ndim != 2 or not m.size or np.iscomplexobj(m):
+        raise ValueError(f"a heat map needs one real matrix, got {m.shape} of {m.dtype}: take .real, .imag or abs()")
+    low, high = float(np.nanmin(m)), float(np.nanmax(m))
+    top = max(-low, high) or 1.0
+    scale, bottom = [[0, CLEAR], [1, CATEGORIES[1]]], 0.0
+    if low < 0:
+        scale, bottom = [[0, CATEGORIES[0]], [0.5, CLEAR], [1, CATEGORIES[1]]], -top
+    fig = draw.figure(xlabel, ylabel, height=380)
+    draw.matrix(fig, m, (bottom, top), scale, dict(title=dict(text=unit)))
+    if labels is not None:
+        fig.update_xaxes(**draw.glyphs(labels)).update_yaxes(**draw.glyphs(labels))
+    return draw.alt(fig, f"Map of {m.shape[0]} by {m.shape[1]} values", [f"{unit} from {say(low)} to {say(high)}"])
+
+
+def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
+    """Training runs (`train.History`): ordered loss solid, honest loss dotted, over steps."""
+    fig, seen = draw.figure("training (steps)", LOSS), []
+    for name, colour in draw.colours(runs).items():
+        run = runs[name]
+        for kind, dash, loss in (("ordered", "solid", run.ordered), ("honest", "dot", run.honest)):
+            loss = draw.signal(kind, loss)
+            draw.line(fig, draw.array(run.steps), loss, f"{name}, {kind}", colour, dash)
+            seen.append(f"{name}, {kind}: from {say(loss[0])} to {say(loss[-1])}")
+    draw.floor(fig, seen, floor)
+    return draw.alt(fig, "Loss over training steps", seen)
+
+
+def loss_by_position(losses: Mapping[str, object] | object, floor: object | None = None) -> go.Figure:
+    """Mean loss (length,) at each position of full windows; floor: one number, or one a position."""
+    losses, seen = draw.named(losses), []
+    fig = draw.figure("position in the window (tokens)", LOSS)
+    for name, colour in draw.colours(losses).items():
+        loss = draw.signal(name, losses[name])
+        draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1)
+        seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
+    draw.floor(fig, seen, floor)
+    return draw.alt(fig, "Loss by position", seen)
+
+
+def audit(result: object) -> go.Figure:
+    """The influence map of an `Audit`, on a log scale: how far each token moves each prediction.
+
+    Row t, column s: the change at output t when token s changes. Left of the diagonal lies the past (blue), right of
+    it the future (red): one red cell is a leak.
+    """
+    m = np.abs(draw.array(result.influence).astype(float))
+    decades, top = 6, m.max() or 1.0  # what lies further below the strongest influence stays transparent
+    strength = np.clip(1 + np.log10(np.maximum(m / top, 1e-300)) / decades, 0, 1)
+    future = np.triu(np.ones(m.shape, dtype=bool), 1)
+    ticks = [f"{say(top)}, future", f"{say(top * 10.0**-decades)} or less", f"{say(top)}, past"]
+    bar = dict(title=dict(text="influence"), tickvals=[-1, 0, 1], ticktext=ticks)
+    fig = draw.figure("token changed (position, tokens)", "prediction moved (position, tokens)", height=420)
+    draw.matrix(fig, np.where(future, -strength, strength), (-1, 1), [[0, FUTURE], [0.5, CLEAR], [1, PAST]], bar)
+    ends = [-0.5, len(m) - 0.5]
+    fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
+    ahead = (m * future).max()
+    seen = f"the strongest influence of a future token is {say(ahead)}" if ahead else "no future token moves an output"
+    return draw.alt(fig, f"Influence map, verdict {result.verdict}", [seen, f"that of any token is {say(m.max())}"])
+
+
+def bars(
+    values: Mapping[str, object], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
+) -> go.Figure:
+    """Values with their standard errors, (value, se) or a `Loss`, as horizontal bars; whiskers span ± 2 errors."""
+    pairs = {name: v if isinstance(v, tuple) else (v.mean, v.se) for name, v in values.items()}
+    x, se = np.array([[float(v), float(s)] for v, s in pairs.values()]).reshape(-1, 2).T
+    fig = draw.figure(f"{xlabel}, ± 2 standard errors", ylabel, height=130 + 34 * len(pairs))
+    whiskers = dict(type="data", array=draw.numbers(2 * se), color=TEXT)
+    colours = list(draw.colours(pairs).values())
+    fig.add_bar(y=list(pairs), x=draw.numbers(x), orientation="h", error_x=whiskers, marker=dict(color=colours))
+    fig.update_layout(showlegend=False).update_yaxes(autorange="reversed")
+    seen = [f"{name}: {say(v)} ± {say(2 * s)}" for name, v, s in zip(pairs, x, se, strict=True)]
+    if floor is not None:
+        fig.add_vline(floor, line=dict(color=TEXT, dash="dash"), annotation=dict(text="entropy floor"))
+        seen.append(f"entropy floor: {say(floor)}")
+    return draw.alt(fig, "Comparison", seen)
