@@ -178,6 +178,7 @@ class _Centre(nn.Module):
 
     def __init__(self, freq: Tensor, learn: bool) -> None:
         super().__init__()
+        self.start = tuple(freq.flatten().tolist())  # tells two runs apart, long after training has moved the logit
         self.logit = nn.Parameter(torch.logit(2 * _check_frequency(freq)), requires_grad=learn)
 
     def forward(self) -> Tensor:

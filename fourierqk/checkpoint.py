@@ -1,0 +1,97 @@
+"""The file of a run: weights, optimiser, best weights and history, and what run they are of."""
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fourierqk.data import Corpus
+from fourierqk.filters import Filter, _Centre
+from fourierqk.records import read_tensors, write_tensors
+
+__all__ = ["CHECKPOINT", "fill", "identity", "kept", "restore", "save"]
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+def identity(model: nn.Module, corpus: Corpus, training: Mapping[str, Any]) -> dict[str, Any]:
+    """What must agree for a checkpoint to be of this run: shape, filters, text and training, but not the device."""
+    plain = (int, float, str, tuple)
+    filters = {
+        name: {"type": type(m).__name__, **{k: v for k, v in vars(m).items() if type(v) in plain}}
+        for name, m in model.named_modules()
+        if isinstance(m, Filter | _Centre)
+    }
+    text = {"name": corpus.name, "sha256": corpus.sha256}
+    train = {k: v for k, v in training.items() if k != "device"}
+    return json.loads(json.dumps({"model": asdict(model.cfg), "filters": filters, "corpus": text, "train": train}))
+
+
+def save(
+    path: Path, run: Mapping[str, Any], history: Mapping[str, Any], best: Mapping[str, Tensor],
+    model: nn.Module | None = None, opt: torch.optim.Optimizer | None = None,
+) -> None:  # fmt: skip
+    """Write a checkpoint, atomically; without model and optimiser it is the file of a finished run."""
+    parts = {f"best.{k}": v for k, v in best.items()}
+    if model is not None and opt is not None:
+        parts |= {f"model.{k}": v for k, v in model.state_dict().items()}
+        parts |= {f"optimiser.{i}.{k}": v for i, s in opt.state_dict()["state"].items() for k, v in s.items()}
+    write_tensors(path, parts, {"run": run, "history": history})
+
+
+def restore(
+    path: Path, run: Mapping[str, Any], model: nn.Module, opt: torch.optim.Optimizer
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Fill model and optimiser from a checkpoint -> (best weights, history).
+
+    ValueError where the file is torn, foreign, or of another run than `run`: then it says what differs.
+    """
+    way_out = "Take another folder, or start anew with resume=False"
+    try:
+        tensors, about = read_tensors(path)
+        there, history = about["run"], about["history"]
+    except (KeyError, TypeError, ValueError) as e:
+        raise ValueError(f"cannot resume: {e}. {way_out}") from e
+    if differ := _differences(there, run):
+        raise ValueError(f"{path} is of another run: {'; '.join(differ)}. {way_out}")
+    best, weights = _part(tensors, "best."), _part(tensors, "model.")
+    fill(model, weights or best, path)
+    if weights:
+        states: dict[int, dict[str, Tensor]] = {}
+        for name, value in _part(tensors, "optimiser.").items():
+            i, key = name.split(".")
+            states.setdefault(int(i), {})[key] = value
+        opt.load_state_dict({**opt.state_dict(), "state": states})
+    return best, history
+
+
+def kept(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The best weights in a checkpoint, and what it knows of its run."""
+    tensors, about = read_tensors(path)
+    best = _part(tensors, "best.")
+    if not best:
+        raise ValueError(f"{path} holds no evaluated weights yet: let the run reach its first evaluation")
+    return best, {**about["run"], "history": about["history"]}
+
+
+def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Load weights into a model; ValueError where they do not fit."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as e:
+        raise ValueError(f"the weights in {path} do not fit this model: {e}") from e
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+
+
+def _differences(there: Any, here: Any, name: str = "") -> list[str]:
+    """What differs between two nested records, in words."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        keys = dict.fromkeys([*there, *here])
+        return [d for k in keys for d in _differences(there.get(k), here.get(k), f"{name}.{k}".lstrip("."))]
+    return [] if there == here else [f"{name} is {there} there, {here} here"]

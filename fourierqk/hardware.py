@@ -1,0 +1,64 @@
+"""Where a model runs: device, precision, random numbers."""
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+__all__ = ["describe", "mix", "own_generator", "pick_device", "pick_precision"]
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The device of a name; "auto" is cuda if there is one, else cpu. ValueError where this machine has none such."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as e:
+        reason = str(e).splitlines()[0]
+        raise ValueError(f"device {name!r} cannot be used on this machine ({reason}): take 'auto' or 'cpu'") from e
+    return device
+
+
+def pick_precision(name: str, device: torch.device) -> str:
+    """ "auto" is bfloat16 on a GPU that computes in it, not one that only emulates it (a T4); else float32."""
+    if name != "auto":
+        return name
+    native = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8
+    return "bfloat16" if native else "float32"
+
+
+def describe(device: torch.device) -> str:
+    """What a record calls the device."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} ({platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads)"
+
+
+def mix(*numbers: int) -> int:
+    """One 32-bit seed from several whole numbers, so that neighbours give unrelated streams."""
+    return int(np.random.SeedSequence(numbers).generate_state(1)[0])
+
+
+@contextmanager
+def own_generator(device: torch.device) -> Iterator[torch.Generator]:
+    """torch's global generator of a device, to be seeded at will; the caller's state returns at the end.
+
+    Dropout draws from this generator and takes no other.
+    """
+    if device.type == "cuda":
+        torch.cuda.init()
+        index = torch.cuda.current_device() if device.index is None else device.index
+        generator = torch.cuda.default_generators[index]
+    elif device.type == "mps":
+        generator = torch.mps._get_default_mps_generator()
+    else:
+        generator = torch.default_generator
+    state = generator.get_state()
+    try:
+        yield generator
+    finally:
+        generator.set_state(state)

@@ -1,0 +1,325 @@
+"""Train a model on a corpus, so that neither the model nor an interruption changes what the run sees.
+
+The order of the data and the dropout masks depend on (seed, step) alone; evaluation reads a fixed list of windows with
+a generator of its own. A run that was killed goes on from its last evaluation and ends at the same losses.
+"""
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fourierqk import checkpoint
+from fourierqk.data import Corpus
+from fourierqk.filters import _Centre
+from fourierqk.hardware import describe, mix, own_generator, pick_device, pick_precision
+from fourierqk.leakage import honest_loss, ordered_loss
+from fourierqk.model import GPTConfig, filter_parameters
+from fourierqk.records import read_json
+from fourierqk.zoo import build
+
+__all__ = ["PRESETS", "History", "Preset", "TrainConfig", "load", "optimiser", "schedule", "train"]
+
+RECORD = "record.json"  # in the folder of a run, beside its checkpoint
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train. Lengths of time in steps, one batch each.
+
+    filter_lr: the learning rate of parameters inside filters, 10 lr if None. A learned log frequency moves at most
+    about the sum of its learning rates, since an Adam step is about one learning rate long: at the rate that suits
+    the weights, a frequency ends near where it started, whatever the text.
+    """
+
+    steps: int = 500
+    batch: int = 16
+    lr: float = 1e-3
+    filter_lr: float | None = None
+    weight_decay: float = 0.1  # on matrices; none on norms, none inside filters
+    warmup: int = 50  # and at most half the run
+    clip: float = 1.0  # the longest gradient, in L2 over all parameters
+    eval_every: int = 100
+    eval_windows: int = 256  # few, for speed: report a run by ordered_loss and honest_loss of the model it leaves
+    seed: int = 0
+    device: str = "auto"  # cuda if there is one, else cpu; or any name torch knows
+    precision: str = "auto"  # of training: bfloat16 on a GPU that has it, else float32; evaluation is always float32
+
+    def __post_init__(self) -> None:
+        least = {"steps": 1, "batch": 1, "eval_every": 1, "eval_windows": 2, "warmup": 0, "seed": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value != int(value) or value < low:
+                raise ValueError(f"{name} = {value} must be a whole number, at least {low}")
+        for name in ("lr", "filter_lr", "clip"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} = {value} must be a number above 0")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"weight_decay = {self.weight_decay} must be a number, at least 0")
+        if self.precision not in ("auto", "float32", "bfloat16"):
+            raise ValueError(f"precision = {self.precision!r} must be 'auto', 'float32' or 'bfloat16'")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A size of model and the training that suits it."""
+
+    model: Mapping[str, Any]  # what GPTConfig needs beside vocab_size and block_size
+    block_size: int
+    train: TrainConfig
+
+    def gpt(self, vocab_size: int) -> GPTConfig:
+        return GPTConfig(vocab_size=vocab_size, block_size=self.block_size, **self.model)
+
+
+PRESETS = {
+    "tiny": Preset(dict(n_layer=2, n_head=4, n_embd=64, dropout=0.0), 128, TrainConfig(steps=800)),
+    "small": Preset(dict(n_layer=4, n_head=4, n_embd=128, dropout=0.1), 128, TrainConfig(steps=1500)),
+    "paper": Preset(  # the paper's shape and schedule; its filters learned at the rate of the weights
+        dict(n_layer=6, n_head=8, n_embd=256, dropout=0.1), 256,
+        TrainConfig(steps=5000, batch=64, lr=3e-4, warmup=200, eval_every=250),
+    ),
+}  # fmt: skip
+
+
+@dataclass
+class History:
+    """What a run measured, one entry an evaluation. Losses in nats per token, with the standard error over windows."""
+
+    steps: list[int] = field(default_factory=list)  # training steps done
+    train: list[float] = field(default_factory=list)  # mean over the steps since the last evaluation
+    ordered: list[float] = field(default_factory=list)
+    ordered_se: list[float] = field(default_factory=list)
+    honest: list[float] = field(default_factory=list)
+    honest_se: list[float] = field(default_factory=list)
+    frequencies: dict[str, list[list[float]]] = field(default_factory=dict)  # learned, per filter, one a head
+    best_step: int = 0  # the evaluation of the lowest ordered loss, whose weights are kept
+    tokens_per_second: float = 0.0  # in training steps alone
+    seconds: float = 0.0  # evaluation included, interruptions not
+    device: str = ""
+    precision: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "History":
+        """ValueError where the text is not a history."""
+        try:
+            return cls(**json.loads(text))
+        except (TypeError, ValueError) as e:
+            raise ValueError(f"not the JSON of a History with {[f.name for f in fields(cls)]}: {e}") from e
+
+
+def schedule(step: int, cfg: TrainConfig) -> float:
+    """The factor on every learning rate at a step, counted from 0: a linear warm-up, then half a cosine down to 0."""
+    warmup = min(cfg.warmup, cfg.steps // 2)
+    if step < warmup:
+        return (step + 1) / warmup
+    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / (cfg.steps - warmup)))
+
+
+def optimiser(model: nn.Module, cfg: TrainConfig) -> torch.optim.AdamW:
+    """AdamW over three groups: matrices decay, vectors do not, filters have their own learning rate and no decay."""
+    filters = list(filter_parameters(model))
+    known = {id(p) for p in filters}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+    groups = [
+        {"params": [p for p in rest if p.dim() >= 2], "lr": cfg.lr, "weight_decay": cfg.weight_decay},
+        {"params": [p for p in rest if p.dim() < 2], "lr": cfg.lr, "weight_decay": 0.0},
+        {"params": filters, "lr": 10 * cfg.lr if cfg.filter_lr is None else cfg.filter_lr, "weight_decay": 0.0},
+    ]
+    groups = [{**g, "peak": g["lr"]} for g in groups if g["params"]]
+    return torch.optim.AdamW(groups, betas=(0.9, 0.95), fused=True)
+
+
+def train(
+    model: nn.Module, corpus: Corpus, cfg: TrainConfig = TrainConfig(),  # noqa: B008 (frozen)
+    out: str | Path | None = None, resume: bool = True, progress: bool | None = None,
+) -> History:  # fmt: skip
+    """Train a model and leave in it, in evaluation mode, the weights of its lowest ordered loss.
+
+    model: has `cfg.block_size` and `cfg.vocab_size`, and maps (ids, targets) to (logits, loss); it is moved to the
+    device of `cfg`. out: a folder for a checkpoint at every evaluation; with resume=True a checkpoint found there is
+    continued (a finished one is only loaded), and the weights passed in do not matter. progress: None shows a bar in a
+    terminal or notebook, unless FOURIERQK_PROGRESS=0.
+
+    Errors: ValueError where model and corpus do not fit, or the checkpoint is torn or of another run; OSError where
+    `out` cannot be written; FloatingPointError where the loss is no longer a number.
+    """
+    length, device = _check(model, corpus), pick_device(cfg.device)
+    run = _Run(model.to(device), corpus, cfg, out and Path(out))
+    run.open(resume)
+    history = run.history
+    done = history.steps[-1] if history.steps else 0
+    batches = corpus.batches("train", cfg.batch, length, cfg.seed, start=done)
+    with own_generator(device) as generator, _bar(progress, cfg.steps, done) as bar:
+        while done < cfg.steps:
+            began, stop = time.perf_counter(), min(done + cfg.eval_every, cfg.steps)
+            losses = run.advance(done, stop, batches, generator, bar)
+            trained, done = time.perf_counter() - began, stop
+            run.evaluate(done, losses)
+            _keep_time(history, cfg.batch * length, len(losses), trained, time.perf_counter() - began)
+            bar.set_postfix(ordered=f"{history.ordered[-1]:.3f}", honest=f"{history.honest[-1]:.3f}")
+            run.save(finished=done == cfg.steps)
+    model.load_state_dict(run.best)
+    model.eval()
+    return history
+
+
+def load(out: str | Path, model: nn.Module | None = None) -> tuple[nn.Module, dict[str, Any]]:
+    """The kept weights of a run, in evaluation mode on the CPU, and its record.
+
+    The record is `out`/record.json, or what the checkpoint itself knows. A record that names its system (the command
+    `fourierqk train` writes one) is enough to build the model; for any other run pass the model to be filled.
+    """
+    path, record_path = Path(out) / checkpoint.CHECKPOINT, Path(out) / RECORD
+    if not path.is_file():
+        raise FileNotFoundError(f"no run in {out}: {path.name} is not there")
+    weights, record = checkpoint.kept(path)
+    if record_path.is_file():
+        record = read_json(record_path)
+    if model is None:
+        if "system" not in record:
+            raise ValueError(f"{out} names no system to build (unfinished, or your own): pass load(out, model=...)")
+        model = build(record["system"], GPTConfig(**record["model"]))
+    checkpoint.fill(model, weights, path)
+    return model.cpu().eval(), record
+
+
+class _Run:
+    """A run in progress: the model, its optimiser, the best weights so far, the history, and their file."""
+
+    def __init__(self, model: nn.Module, corpus: Corpus, cfg: TrainConfig, out: Path | None) -> None:
+        self.model, self.corpus, self.cfg, self.opt = model, corpus, cfg, optimiser(model, cfg)
+        self.path = out and out / checkpoint.CHECKPOINT
+        self.history, self.best = History(), {}
+
+    def open(self, resume: bool) -> None:
+        """Take up the checkpoint if there is one to resume, else begin, once it is known that `out` can be written."""
+        if self.path is None:
+            return
+        self.identity = checkpoint.identity(self.model, self.corpus, asdict(self.cfg))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as e:
+            raise OSError(e.errno, f"cannot make the folder {self.path.parent}: {e.strerror}") from e
+        if resume and self.path.exists():
+            self.best, history = checkpoint.restore(self.path, self.identity, self.model, self.opt)
+            self.history = History.from_json(json.dumps(history))
+        else:
+            self.save(finished=False)
+
+    def advance(self, start: int, stop: int, batches: Iterator, generator: torch.Generator, bar: Any) -> list[float]:
+        """Train from step `start` up to `stop` -> the loss of each step."""
+        device, cfg, losses = generator.device, self.cfg, []
+        precision = pick_precision(cfg.precision, device)
+        self.history.device, self.history.precision = describe(device), precision
+        self.model.train()
+        for step in range(start, stop):
+            generator.manual_seed(mix(cfg.seed, step))  # dropout draws from it
+            for group in self.opt.param_groups:
+                group["lr"] = group["peak"] * schedule(step, cfg)
+            x, y = (t.to(device, non_blocking=True) for t in next(batches))
+            losses.append(_step(self.model, self.opt, x, y, cfg.clip, precision))
+            bar.update()
+        losses = torch.stack(losses).tolist()  # on a GPU, the only wait for it
+        for step, loss in enumerate(losses, start + 1):
+            _check_finite(loss, step, cfg)
+        return losses
+
+    def evaluate(self, step: int, losses: list[float]) -> None:
+        """Measure the model after a step, given the training losses since the last evaluation."""
+        h, device = self.history, next(self.model.parameters()).device.type
+        self.model.eval()
+        with torch.autocast(device, enabled=False):  # float32, whatever the caller is in
+            ordered = ordered_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
+            honest = honest_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
+        _check_finite(ordered.mean + honest.mean, step, self.cfg)
+        if not h.ordered or ordered.mean < min(h.ordered):
+            h.best_step, self.best = step, {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        h.steps.append(step)
+        h.train.append(sum(losses) / len(losses))
+        h.ordered.append(ordered.mean), h.ordered_se.append(ordered.se)
+        h.honest.append(honest.mean), h.honest_se.append(honest.se)
+        for name, f in _frequencies(self.model):
+            h.frequencies.setdefault(name, []).append([round(x, 6) for x in f])
+
+    def save(self, finished: bool) -> None:
+        """Write the checkpoint; a finished run keeps its best weights alone."""
+        if self.path is not None:
+            going = () if finished else (self.model, self.opt)
+            checkpoint.save(self.path, self.identity, asdict(self.history), self.best, *going)
+
+
+def _step(model: nn.Module, opt: torch.optim.Optimizer, x: Tensor, y: Tensor, clip: float, precision: str) -> Tensor:
+    """One update; the loss stays on the device, so that a GPU need not be waited for."""
+    with torch.autocast(x.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+        loss = model(x, y)[1]
+    opt.zero_grad()
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), clip)
+    opt.step()
+    return loss.detach()
+
+
+def _check(model: nn.Module, corpus: Corpus) -> int:
+    """The length of the windows, once it is known that the model can read the corpus."""
+    cfg = getattr(model, "cfg", None)
+    if not hasattr(cfg, "block_size") or not hasattr(cfg, "vocab_size"):
+        raise ValueError(f"train needs cfg.block_size and cfg.vocab_size, as a GPT has, not a {type(model).__name__}")
+    if cfg.vocab_size < len(corpus.vocab):
+        raise ValueError(
+            f"the corpus {corpus.name!r} has {len(corpus.vocab)} symbols, the model {cfg.vocab_size}: "
+            f"build it with vocab_size={len(corpus.vocab)}"
+        )
+    return cfg.block_size
+
+
+def _check_finite(loss: float, step: int, cfg: TrainConfig) -> None:
+    if not math.isfinite(loss):
+        raise FloatingPointError(
+            f"the loss became {loss} at step {step}: lower lr (now {cfg.lr:g}) or filter_lr, lengthen warmup, or clip "
+            "harder. An earlier checkpoint is as it was"
+        )
+
+
+def _keep_time(history: History, tokens: int, steps: int, trained: float, passed: float) -> None:
+    """Add a stretch of `steps` steps of so many tokens: `trained` seconds of training, `passed` with evaluation."""
+    before = tokens * (history.steps[-1] - steps)
+    spent = before / history.tokens_per_second if before else 0.0
+    history.tokens_per_second = round((before + tokens * steps) / (spent + trained), 1)
+    history.seconds = round(history.seconds + passed, 3)
+
+
+def _frequencies(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
+    """The learned centre frequencies, in cycles per token, one a head."""
+    for name, m in model.named_modules():
+        if isinstance(m, _Centre) and m.logit.requires_grad:
+            yield name, m().detach().flatten().tolist()
+
+
+@contextmanager
+def _bar(progress: bool | None, total: int, done: int) -> Iterator[Any]:
+    """A tqdm progress bar, or a silent stand-in where nobody would see it."""
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+    wanted = seen and os.environ.get("FOURIERQK_PROGRESS") != "0" if progress is None else progress
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        wanted = False
+    if not wanted:
+        yield SimpleNamespace(update=lambda: None, set_postfix=lambda **_: None)
+        return
+    with tqdm(total=total, initial=done, unit="step", dynamic_ncols=True) as bar:
+        yield bar
