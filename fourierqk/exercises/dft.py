@@ -1,0 +1,87 @@
+"""Checkers of the chapter on the DFT."""
+import numpy as np
+
+from fourierqk.exercises import checker
+
+__all__ = ["linear_convolution", "ringing_bins", "turning_arrow", "who_hears"]
+
+
+@checker
+def turning_arrow(answer) -> str | None:
+    """A function (x, k) -> X_k, the k-th bin of the DFT of a real signal x (n,)."""
+    x = np.random.default_rng(0).standard_normal(11)
+    got, want = np.array([answer(x, k) for k in range(11)]), np.fft.fft(x)
+    if any(v is None or v is ... for v in got):
+        return "your function returns nothing: return the sum of the arrows."
+    if got.shape != (11,):
+        return f"for one bin return one number: the sum over the tokens, not an array of shape {got.shape[1:]}."
+    if np.allclose(got, want):
+        return None
+    if np.allclose(got, want.conj()):
+        return "your arrow turns counter-clockwise. The exponent of the DFT has a minus sign."
+    if np.allclose(got, want / 11):
+        return "your sum is divided by n. The factor 1/n belongs to the inverse."
+    if np.allclose(got, abs(want)):
+        return "that is the magnitude. Return the complex sum: its angle is the phase."
+    if np.allclose(got, want.real):
+        return "the imaginary part is missing: use the complex exponential, not the cosine alone."
+    return "the sums differ from the DFT: at token t the arrow of bin k is exp(-2j * pi * k * t / n), and n is len(x)."
+
+
+@checker
+def ringing_bins(answer) -> str | None:
+    """The bins 0 .. 30 that are not zero for a letter at every 12th of 60 tokens."""
+    got, want = {float(b) for b in answer}, {float(b) for b in range(0, 31, 5)}
+    if got == want:
+        return None
+    if got and max(got) < 1:
+        return "answer with bins, k = f * n, not with frequencies in cycles per token."
+    if got == want - {0}:
+        return "DC is missing: bin 0 is the sum of the signal, and that is 5 here."
+    if got <= {0.0, 5.0}:
+        return "the first beat is right, but sharp beats have harmonics: at which other bins do all five arrows agree?"
+    if got == {float(b) for b in range(0, 31, 12)}:
+        return "12 is the period in tokens. The bin that turns once in 12 tokens makes 60 / 12 turns in all."
+    if max(got) > 30:
+        return "give the bins from 0 to 30 only: the others are mirror images."
+    return "bin k turns 12 k / 60 times between two letters. It answers where that is a whole number."
+
+
+@checker
+def who_hears(answer) -> str | None:
+    """The tokens of a ring of 16 that hear token 13 through the lags 0 .. 5."""
+    got, want = {int(t) for t in answer}, {(13 + lag) % 16 for lag in range(6)}
+    if got == want:
+        return None
+    if got == {13, 14, 15}:
+        return "on a ring the count does not stop at token 15: what comes next?"
+    if got == set(range(8, 14)):
+        return "these are the tokens that token 13 hears. Asked is who hears token 13: t = 13 + lag."
+    if got == want - {13}:
+        return "lag 0 counts: a token hears itself."
+    if max(got) > 15:
+        return "the ring has the tokens 0 to 15: token 16 is token 0."
+    return "token t hears token (t - lag) mod 16. Solve for t with each of the six lags."
+
+
+@checker
+def linear_convolution(answer) -> str | None:
+    """A function (x, h) -> y, all (n,): y_t = sum of h_s x_(t-s) over 0 <= s <= t, silence before token 0."""
+    rng = np.random.default_rng(0)
+    for n in (8, 9):
+        x, h = rng.standard_normal((2, n))
+        y, full = answer(x.copy(), h.copy()), np.convolve(x, h)
+        if y is None or y is ...:
+            return "your function returns nothing: return the filtered signal."
+        y = np.asarray(y)
+        if y.shape != (n,):
+            return f"{n} numbers went in and an array of shape {y.shape} came out: crop to the first {n}."
+        if np.iscomplexobj(y):
+            return "the output of a real filter is real: use rfft and irfft, or take the real part."
+        if np.allclose(y, np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h), n=n)):
+            return "that is the circular convolution: token 0 hears the end. Pad both with zeros before the FFT."
+        if np.allclose(y, np.convolve(x, h, mode="same")):
+            return "you cropped from the middle, which shifts the output towards the future. Keep the first n."
+        if not np.allclose(y, full[:n]):
+            return f"at n = {n} the numbers differ from np.convolve(x, h)[:n]. Is n= given to irfft, and the padding n or more?"
+    return None
