@@ -18,7 +18,7 @@ COLOURS = {  # the same system has the same colour in every figure of the book
 TEXT, CLEAR, FAINT, MIDDLE = "#767676", "rgba(0,0,0,0)", "rgba(128,128,128,0.25)", "rgba(128,128,128,0.5)"
 POINTS, CELLS = 2000, 128  # the most points a line, and cells a side of a map, that a figure holds
 
-_axis = dict(gridcolor=FAINT, linecolor=FAINT, zerolinecolor=MIDDLE, automargin=True)
+_axis = dict(gridcolor=FAINT, linecolor=FAINT, zerolinecolor=MIDDLE, automargin=True, title=dict(standoff=10))
 pio.templates["fourierqk"] = go.layout.Template(
     layout=dict(
         font=dict(color=TEXT, size=13), paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, colorway=CATEGORIES,
@@ -103,8 +103,11 @@ def line(
     )
 
 
-def matrix(fig: go.Figure, m: np.ndarray, limits: tuple[float, float], scale: list, colorbar: dict) -> None:
-    """A map with square cells, row 0 on top; a large one shows the strongest value of each block."""
+def matrix(fig: go.Figure, m: np.ndarray, top: float, above: str, below: str | None, colorbar: dict) -> None:
+    """A map with square cells, row 0 on top: transparent at 0, `above` at top and, unless None, `below` at -top.
+
+    A large map shows the strongest value of each block.
+    """
     step = math.ceil(max(m.shape) / CELLS)
     rows, columns = (math.ceil(side / step) for side in m.shape)
     spare = (0, rows * step - m.shape[0]), (0, columns * step - m.shape[1])
@@ -112,11 +115,19 @@ def matrix(fig: go.Figure, m: np.ndarray, limits: tuple[float, float], scale: li
     blocks = blocks.swapaxes(1, 2).reshape(rows, columns, -1)
     strongest = np.nan_to_num(np.abs(blocks), nan=-1).argmax(-1)
     z = numbers(np.take_along_axis(blocks, strongest[..., None], -1)[..., 0])
-    place = dict(x0=(step - 1) / 2, dx=step, y0=(step - 1) / 2, dy=step)
-    colour = dict(zmin=limits[0], zmax=limits[1], colorscale=scale, colorbar=dict(thickness=12) | colorbar)
-    fig.add_heatmap(z=z, **colour, **place)
-    fig.update_xaxes(constrain="domain", showgrid=False, zeroline=False)
-    fig.update_yaxes(constrain="domain", showgrid=False, zeroline=False, autorange="reversed", scaleanchor="x")
+    scale = [[0, _faded(above)], [1, above]]
+    if below:
+        scale = [[0, below], [0.5, _faded(below)], [0.5, _faded(above)], [1, above]]
+    colour = dict(zmin=-top if below else 0, zmax=top, colorscale=scale, colorbar=dict(thickness=12) | colorbar)
+    fig.add_heatmap(z=z, x0=(step - 1) / 2, dx=step, y0=(step - 1) / 2, dy=step, **colour)
+    shared = dict(constrain="domain", showgrid=False, zeroline=False)
+    fig.update_xaxes(range=[-0.5, m.shape[1] - 0.5], constraintoward="right", **shared)  # beside its colour bar
+    fig.update_yaxes(range=[m.shape[0] - 0.5, -0.5], scaleanchor="x", **shared)
+
+
+def _faded(colour: str) -> str:
+    """The same hue, transparent: a fade to another transparent colour would turn grey on its way."""
+    return f"rgba({','.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))},0)"
 
 
 def floor(fig: go.Figure, seen: list[str], level: object | None) -> None:

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from plotly.subplots import make_subplots
 
 from fourierqk import draw
-from fourierqk.draw import BASELINE, CATEGORIES, CLEAR, COLOURS, FUTURE, PAST, TEXT, say
+from fourierqk.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST, TEXT, say
 from fourierqk.filters import Filter, grid
 
 __all__ = [
@@ -52,7 +52,8 @@ def response(filters: Filter | Mapping[str, Filter], n: int = 512, max_freq: flo
             draw.line(fig, f, m, name, colour, legend=i == 0 and len(filters) > 1)
         peak = draw.at(f[magnitude.argmax() % len(f)])
         lines = f" ({len(magnitude)} lines)" if len(magnitude) > 1 else ""
-        seen.append(f"{name}{lines} runs from {say(magnitude.min().round(6))} to {say(magnitude.max())}, highest at {peak}")
+        low, high = say(magnitude.min().round(6)), say(magnitude.max())
+        seen.append(f"{name}{lines} runs from {low} to {high}, highest at {peak}")
     fig.update_xaxes(range=[0, max_freq], **draw.frequency_ticks(max_freq)).update_yaxes(rangemode="tozero")
     return draw.alt(fig, "Frequency response", seen)
 
@@ -134,7 +135,8 @@ def spectrum(
         draw.line(fig, f, power, name, colour, legend=len(x) > 1)
         seen.append(f"{name} has its highest power, {say(power.max())}, at {draw.at(f[power.argmax()])}")
     for p in periods:
-        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"), annotation=dict(text=f"{p:g}", textangle=0))
+        label = dict(text=f"{p:g} tokens", textangle=-90)
+        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"), annotation=label)
     if periods:
         seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
     fig.update_xaxes(range=[0, max_freq], **draw.frequency_ticks(max_freq)).update_yaxes(rangemode="tozero")
@@ -174,7 +176,7 @@ def arrows(x: object, k: int) -> go.Figure:
     )  # fmt: skip
     for col, path, size, colour, width in paths:
         style = dict(line=dict(color=colour, width=width), mode="lines+markers", showlegend=False)
-        marker = dict(symbol="arrow", angleref="previous", size=size, color=colour, opacity=1)
+        marker = dict(symbol="arrow", angleref="previous", size=size, color=colour, line=dict(width=0))
         x, y = draw.numbers(path.real), draw.numbers(path.imag)
         fig.add_scatter(x=x, y=y, marker=marker, **style, row=1, col=col)
         fig.update_yaxes(scaleanchor=f"x{col}".replace("x1", "x"), row=1, col=col)
@@ -201,11 +203,8 @@ def heatmap(
         raise ValueError(f"a heat map needs one real matrix, got {m.shape} of {m.dtype}: take .real, .imag or abs()")
     low, high = float(np.nanmin(m)), float(np.nanmax(m))
     top = max(-low, high) or 1.0
-    scale, bottom = [[0, CLEAR], [1, CATEGORIES[1]]], 0.0
-    if low < 0:
-        scale, bottom = [[0, CATEGORIES[0]], [0.5, CLEAR], [1, CATEGORIES[1]]], -top
     fig = draw.figure(xlabel, ylabel, height=380)
-    draw.matrix(fig, m, (bottom, top), scale, dict(title=dict(text=unit)))
+    draw.matrix(fig, m, top, CATEGORIES[1], CATEGORIES[0] if low < 0 else None, dict(title=dict(text=unit)))
     if labels is not None:
         fig.update_xaxes(**draw.glyphs(labels)).update_yaxes(**draw.glyphs(labels))
     return draw.alt(fig, f"Map of {m.shape[0]} by {m.shape[1]} values", [f"{unit} from {say(low)} to {say(high)}"])
@@ -249,7 +248,7 @@ def audit(result: object) -> go.Figure:
     ticks = [f"{say(top)}, future", f"{say(top * 10.0**-decades)} or less", f"{say(top)}, past"]
     bar = dict(title=dict(text="influence"), tickvals=[-1, 0, 1], ticktext=ticks)
     fig = draw.figure("token changed (position, tokens)", "prediction moved (position, tokens)", height=420)
-    draw.matrix(fig, np.where(future, -strength, strength), (-1, 1), [[0, FUTURE], [0.5, CLEAR], [1, PAST]], bar)
+    draw.matrix(fig, np.where(future, -strength, strength), 1, PAST, FUTURE, bar)
     ends = [-0.5, len(m) - 0.5]
     fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
     ahead = (m * future).max()
@@ -265,11 +264,12 @@ def bars(
     x, se = np.array([[float(v), float(s)] for v, s in pairs.values()]).reshape(-1, 2).T
     fig = draw.figure(f"{xlabel}, ± 2 standard errors", ylabel, height=130 + 34 * len(pairs))
     whiskers = dict(type="data", array=draw.numbers(2 * se), color=TEXT)
-    colours = list(draw.colours(pairs).values())
-    fig.add_bar(y=list(pairs), x=draw.numbers(x), orientation="h", error_x=whiskers, marker=dict(color=colours))
-    fig.update_layout(showlegend=False).update_yaxes(autorange="reversed")
+    marker = dict(color=list(draw.colours(pairs).values()), opacity=0.7)
+    fig.add_bar(y=list(pairs), x=draw.numbers(x), orientation="h", error_x=whiskers, marker=marker)
+    fig.update_layout(showlegend=False).update_yaxes(autorange="reversed", ticksuffix=" ")
     seen = [f"{name}: {say(v)} ± {say(2 * s)}" for name, v, s in zip(pairs, x, se, strict=True)]
     if floor is not None:
-        fig.add_vline(floor, line=dict(color=TEXT, dash="dash"), annotation=dict(text="entropy floor"))
+        label = dict(annotation_text="entropy floor", annotation_position="top")
+        fig.add_vline(floor, line=dict(color=TEXT, dash="dash"), **label)
         seen.append(f"entropy floor: {say(floor)}")
     return draw.alt(fig, "Comparison", seen)
