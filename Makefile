@@ -1,0 +1,69 @@
+# Everything a reader or a contributor runs. `make` alone lists it.
+#   PYTHON    the Python that makes the environment (3.11 or later); found by itself
+#   PORT      where `make serve` listens on 127.0.0.1
+#   PIP_ARGS  more words for pip, say a folder of wheels: make book PIP_ARGS="--find-links DIR"
+
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 8000
+SITE := book/_build/html/index.html
+TOO_OLD := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	$$p -c "$(TOO_OLD)" >/dev/null 2>&1 && echo $$p && break; done)
+
+.PHONY: help book test serve lab notebooks lint clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make book       install into $(VENV), execute every chapter, write $(SITE)"
+	@echo "make serve      the same, then serve it on http://127.0.0.1:$(PORT)"
+	@echo "make test       build the book, then run every test"
+	@echo "make lab        JupyterLab on the chapters"
+	@echo "make notebooks  write each chapter's .ipynb from its .md"
+	@echo "make lint       check the style with ruff"
+	@echo "make clean      remove what was built; the environment stays"
+
+# --- the environment: a stamp remembers what was installed, so a second run installs nothing
+
+$(BIN)/python:
+	@$(PYTHON) -c "$(TOO_OLD)" >/dev/null 2>&1 || { \
+		echo "No Python 3.11 or later with the venv module was found ('$(PYTHON)' is none)."; \
+		echo "Install one, or name it: make book PYTHON=/path/to/python3.12"; exit 1; }
+	@echo "Making a virtual environment in $(VENV) with $$($(PYTHON) --version)"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing the library, the book's tools and torch: some minutes the first time"
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[book,test]"
+	@touch $@
+
+$(VENV)/installed-lab: $(VENV)/installed
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[lab]"
+	@touch $@
+
+# --- the book: Sphinx rereads what changed and executes what changed; a change of the library counts (fourierqk/site.py)
+
+book: $(VENV)/installed
+	@$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml -W -n --keep-going || { \
+		rm -rf book/_build/.doctrees; \
+		echo; echo "The book was not built: the warnings above say why."; exit 1; }
+	@echo; echo "The book is ready. Open $(CURDIR)/$(SITE), or run: make serve"
+
+serve: book
+	@echo "Serving on http://127.0.0.1:$(PORT) (Ctrl-C stops it)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory book/_build/html
+
+test: book
+	$(BIN)/python -m pytest
+
+lab: $(VENV)/installed-lab
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book
+
+notebooks: $(VENV)/installed
+	$(BIN)/python tools/notebooks.py
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check
+
+clean:
+	rm -rf book/_build dist build .pytest_cache .ruff_cache

@@ -1,0 +1,60 @@
+"""Shared by all tests: the built site, a browser to open it with, and a closing word when there was none."""
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = ROOT / "book" / "_build" / "html"
+CHROMIUM_FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+os.environ.setdefault("FOURIERQK_PROGRESS", "0")
+
+
+def find_browser() -> str | None:
+    """The Chromium to test with: FOURIERQK_BROWSER, or the first one installed."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+    return os.environ.get("FOURIERQK_BROWSER") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """Folder of the built site."""
+    if not (SITE / "index.html").exists():
+        pytest.fail(f"the book is not built, so there is no {SITE}: run `make book` first", pytrace=False)
+    return SITE
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium driven by Playwright. Without one the test skips; with FOURIERQK_REQUIRE_BROWSER it fails."""
+    path = find_browser()
+    if path is None and os.environ.get("FOURIERQK_REQUIRE_BROWSER"):
+        pytest.fail("no Chromium found, and FOURIERQK_REQUIRE_BROWSER is set", pytrace=False)
+    if path is None:
+        pytest.skip("no browser: install Chromium, or set FOURIERQK_BROWSER to one")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=path, args=CHROMIUM_FLAGS, chromium_sandbox=os.geteuid() != 0
+        )
+        yield chromium
+        chromium.close()
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if "no browser" in str(report.longrepr)]
+    if skipped:
+        terminalreporter.section("no browser")
+        terminalreporter.write_line(
+            f"{len(skipped)} browser tests were SKIPPED: no Chromium found. Install one, or name it in FOURIERQK_BROWSER."
+        )
