@@ -10,7 +10,8 @@ import torch
 from fourierqk.filters import Filter
 
 PAST, FUTURE, BASELINE = "#2b6cb0", "#c53030", "#7a7a7a"
-CATEGORIES = ("#d55e00", "#009e73", "#7b61c9", "#a98600", "#2a8fc7", "#c4569a")  # at least 3:1 on white and on #121212
+# At least 3:1 on white and on #121212, and apart for colour-blind eyes too. Warm: hears the future; cool: causal.
+CATEGORIES = ("#e06000", "#1199dd", "#aa3399", "#885522", "#6633ff")
 COLOURS = {  # the same system has the same colour in every figure of the book
     "base-dot": BASELINE, "fourier-qk": CATEGORIES[0], "sliding-fourier-qk": CATEGORIES[1],
     "multifourier-qk": CATEGORIES[2], "random-qk": CATEGORIES[3], "causal-morlet": CATEGORIES[4],
@@ -96,10 +97,10 @@ def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def line(
     fig: go.Figure, x: np.ndarray, y: np.ndarray, name: str, colour: str, dash: str = "solid", legend: bool = True
 ) -> None:
-    """A line over x."""
+    """A line over x. Lines of one colour come and go together."""
     style, (x, y) = dict(color=colour, dash=dash, width=2), envelope(x, y)
     fig.add_scatter(
-        x=numbers(x), y=numbers(y), mode="lines", name=name, legendgroup=name, line=style, showlegend=legend
+        x=numbers(x), y=numbers(y), mode="lines", name=name, legendgroup=colour, line=style, showlegend=legend
     )
 
 
@@ -149,8 +150,8 @@ def glyphs(text: Sequence[str], start: int = 0) -> dict:
 
 def frequency_ticks(most: float) -> dict:
     """Ticks at one over a period: frequency and period at a glance."""
-    periods = [p for p in (2**i for i in range(1, 12)) if most / 20 < 1 / p <= most]
-    return dict(tickvals=[0, *(1 / p for p in periods)], ticktext=["0", *(f"1/{p}" for p in periods)])
+    periods = [p for p in (2**i for i in range(1, 12)) if most / 10 < 1 / p <= most]
+    return dict(tickvals=[0, *(1 / p for p in periods)], ticktext=["0", *(f"1/{p}" for p in periods)], tickangle=0)
 
 
 def say(x: float) -> str:

@@ -217,9 +217,10 @@ def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure
         run = runs[name]
         for kind, dash, loss in (("ordered", "solid", run.ordered), ("honest", "dot", run.honest)):
             loss = draw.signal(kind, loss)
-            draw.line(fig, draw.array(run.steps), loss, f"{name}, {kind}", colour, dash)
+            draw.line(fig, draw.array(run.steps), loss, f"{name}, {kind}", colour, dash, legend=kind == "ordered")
             seen.append(f"{name}, {kind}: from {say(loss[0])} to {say(loss[-1])}")
     draw.floor(fig, seen, floor)
+    fig.add_scatter(x=[None], y=[None], mode="lines", line=dict(color=TEXT, dash="dot"), name="dotted: honest")
     return draw.alt(fig, "Loss over training steps", seen)
 
 
@@ -245,9 +246,9 @@ def audit(result: object) -> go.Figure:
     decades, top = 6, m.max() or 1.0  # what lies further below the strongest influence stays transparent
     strength = np.clip(1 + np.log10(np.maximum(m / top, 1e-300)) / decades, 0, 1)
     future = np.triu(np.ones(m.shape, dtype=bool), 1)
-    ticks = [f"{say(top)}, future", f"{say(top * 10.0**-decades)} or less", f"{say(top)}, past"]
+    ticks = [f"{say(top)}, future", f"≤ {say(top * 10.0**-decades)}", f"{say(top)}, past"]
     bar = dict(title=dict(text="influence"), tickvals=[-1, 0, 1], ticktext=ticks)
-    fig = draw.figure("token changed (position, tokens)", "prediction moved (position, tokens)", height=420)
+    fig = draw.figure("input changed (token)", "output moved (token)", height=420)
     draw.matrix(fig, np.where(future, -strength, strength), 1, PAST, FUTURE, bar)
     ends = [-0.5, len(m) - 0.5]
     fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
@@ -259,10 +260,13 @@ def audit(result: object) -> go.Figure:
 def bars(
     values: Mapping[str, object], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
 ) -> go.Figure:
-    """Values with their standard errors, (value, se) or a `Loss`, as horizontal bars; whiskers span ± 2 errors."""
+    """Values with their standard errors, (value, se) or a `Loss`, as horizontal bars; whiskers span ± 2 errors.
+
+    floor: a dashed line at the entropy floor.
+    """
     pairs = {name: v if isinstance(v, tuple) else (v.mean, v.se) for name, v in values.items()}
     x, se = np.array([[float(v), float(s)] for v, s in pairs.values()]).reshape(-1, 2).T
-    fig = draw.figure(f"{xlabel}, ± 2 standard errors", ylabel, height=130 + 34 * len(pairs))
+    fig = draw.figure(f"{xlabel} ± 2 s.e.", ylabel, height=130 + 34 * len(pairs))
     whiskers = dict(type="data", array=draw.numbers(2 * se), color=TEXT)
     marker = dict(color=list(draw.colours(pairs).values()), opacity=0.7)
     fig.add_bar(y=list(pairs), x=draw.numbers(x), orientation="h", error_x=whiskers, marker=marker)
