@@ -31,10 +31,12 @@ def turning_arrow(answer) -> str | None:
 @checker
 def ringing_bins(answer) -> str | None:
     """The bins 0 .. 30 that are not zero for a letter at every 12th of 60 tokens."""
+    if not isinstance(answer, set | frozenset | list | tuple) or not answer:
+        return "answer with a set of bins, such as {0, 1}."
     got, want = {float(b) for b in answer}, {float(b) for b in range(0, 31, 5)}
     if got == want:
         return None
-    if got and max(got) < 1:
+    if 0 < max(got) < 1:
         return "answer with bins, k = f * n, not with frequencies in cycles per token."
     if got == want - {0}:
         return "DC is missing: bin 0 is the sum of the signal, and that is 5 here."
@@ -50,6 +52,8 @@ def ringing_bins(answer) -> str | None:
 @checker
 def who_hears(answer) -> str | None:
     """The tokens of a ring of 16 that hear token 13 through the lags 0 .. 5."""
+    if not isinstance(answer, set | frozenset | list | tuple) or not answer:
+        return "answer with a set of tokens, such as {0, 1}."
     got, want = {int(t) for t in answer}, {(13 + lag) % 16 for lag in range(6)}
     if got == want:
         return None
@@ -83,5 +87,5 @@ def linear_convolution(answer) -> str | None:
         if np.allclose(y, np.convolve(x, h, mode="same")):
             return "you cropped from the middle, which shifts the output towards the future. Keep the first n."
         if not np.allclose(y, full[:n]):
-            return f"at n = {n} the numbers differ from np.convolve(x, h)[:n]. Is n= given to irfft, and the padding n or more?"
+            return f"at n = {n} the numbers differ from np.convolve(x, h)[:n]. Is n= given to irfft? Are n zeros added?"
     return None

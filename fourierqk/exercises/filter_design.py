@@ -61,7 +61,7 @@ def heard_as(answer) -> str | None:
         return "nearly: a real wave of -0.2 is one of 0.2, and the range asked for starts at 0."
     if math.isclose(got, 5, abs_tol=1e-6):
         return "that is the period of the answer, in tokens. Give its frequency."
-    return "a period of 1.25 tokens is 1 / 1.25 cycles per token. Take away whole cycles until it lies within [-1/2, 1/2]."
+    return "a period of 1.25 tokens is 1 / 1.25 cycles per token. Take away whole cycles, to within [-1/2, 1/2]."
 
 
 @checker

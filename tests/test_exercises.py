@@ -1,0 +1,135 @@
+"""The exercises of the signal chapters: solutions pass, blanks and typical errors are told apart, nothing raises."""
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fourierqk import Bank, Gaussian, Tone, bins, period
+from fourierqk.exercises import dft, filter_design
+
+BOOK = Path(__file__).resolve().parents[1] / "book"
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+EXERCISE = re.compile(
+    r"^:tags: \[exercise\]\n.*?check\.(\w+)\(answer\)\n```\n.*?^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+
+def solutions(chapter: str) -> list[tuple[str, str, str]]:
+    """(first cell, checker, solution) of each exercise of a chapter."""
+    page = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
+    return [(CELL.search(page)[1], name, code) for name, code in EXERCISE.findall(page)]
+
+
+def bin_sum(x, k, sign=-1):
+    return np.sum(x * np.exp(sign * 2j * np.pi * k * np.arange(len(x)) / len(x)))
+
+
+def padded(x, h, n):
+    return np.fft.irfft(np.fft.rfft(x, n) * np.fft.rfft(h, n), n=n)
+
+
+# checker -> (wrong answer, a word of the reason it must give)
+WRONG = {
+    dft.turning_arrow: [
+        (lambda x, k: bin_sum(x, k, 1), "counter-clockwise"),
+        (lambda x, k: bin_sum(x, k) / len(x), "divided by n"),
+        (lambda x, k: abs(bin_sum(x, k)), "magnitude"),
+        (lambda x, k: bin_sum(x, k).real, "imaginary"),
+        (lambda x, k: np.fft.fft(x), "one number"),
+        (lambda x, k: None, "returns nothing"),
+        (lambda x, k: bin_sum(x, k + 1), "differ"),
+        (lambda x: x, "TypeError"),
+        (3, "TypeError"),
+    ],
+    dft.ringing_bins: [
+        ({5}, "harmonics"),
+        ({5, 10, 15, 20, 25, 30}, "DC"),
+        ({0, 12, 24}, "period"),
+        ({0, 1 / 12}, "frequencies"),
+        (set(range(0, 60, 5)), "mirror"),
+        (set(), "set of bins"),
+        ({0, 5, 10}, "whole number"),
+        (5, "set of bins"),
+    ],
+    dft.who_hears: [
+        ({13, 14, 15}, "ring"),
+        ({8, 9, 10, 11, 12, 13}, "hears token 13"),
+        ({14, 15, 0, 1, 2}, "lag 0"),
+        (set(range(13, 19)), "token 16 is token 0"),
+        ({13}, "six lags"),
+        (13, "set of tokens"),
+        (set(), "set of tokens"),
+        ({"n"}, "ValueError"),
+    ],
+    dft.linear_convolution: [
+        (lambda x, h: padded(x, h, len(x)), "circular"),
+        (lambda x, h: np.convolve(x, h), "crop"),
+        (lambda x, h: np.convolve(x, h, mode="same"), "middle"),
+        (lambda x, h: np.fft.ifft(np.fft.fft(x, 32) * np.fft.fft(h, 32))[: len(x)], "real"),
+        (lambda x, h: np.fft.irfft(np.fft.rfft(np.convolve(x, h)))[: len(x)], "Is n= given"),
+        (lambda x, h: x, "differ"),
+        (lambda x, h: None, "returns nothing"),
+        (lambda x, h: np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h)), "circular"),
+    ],
+    filter_design.word_band: [
+        (Gaussian(bins(5, 256), bins(2, 256)), "period(5)"),
+        (Gaussian(period(5), bins(4, 256)), "width"),
+        (Gaussian(period(6), bins(2, 256)), "1/5"),
+        (Tone(period(5)), "width"),
+        (Bank(Gaussian(), Gaussian()), "one band"),
+        (0.2, "build a filter"),
+    ],
+    filter_design.three_taps: [
+        ([1, 0, 1], "DC"),
+        ([1, -2, 1], "Nyquist"),
+        ([1, 0, -1], "scale"),
+        ([1, -1], "three taps"),
+        ("abc", "ValueError"),
+    ],
+    filter_design.heard_as: [
+        (0.8, "above Nyquist"),
+        (0.3, "folding"),
+        (-0.2, "nearly"),
+        (5, "frequency"),
+        (0.1, "Take away"),
+        ("fast", "ValueError"),
+    ],
+    filter_design.future_share: [
+        (lambda h: (h[:5] ** 2).sum() / (h**2).sum(), "lag 0 included"),
+        (lambda h: (h[1:5] ** 2).sum() / (h**2).sum(), "the past"),
+        (lambda h: (h[4:] ** 2).sum() / (h**2).sum(), "too many"),
+        (lambda h: (h[5:] ** 2).sum(), "Divide"),
+        (lambda h: h[5:].sum() / h.sum(), "weights"),
+        (lambda h: abs(h[5:]).sum() / abs(h).sum(), "magnitudes"),
+        (lambda h: h**2, "one number"),
+        (lambda h: 0.0, "n = 9"),
+        (lambda h: None, "returns nothing"),
+    ],
+}
+
+
+@pytest.mark.parametrize("module, chapter", [(dft, "dft"), (filter_design, "filter-design")])
+def test_every_solution_is_correct(module, chapter, capsys):
+    found = solutions(chapter)
+    assert sorted(name for _, name, _ in found) == sorted(module.__all__)
+    for imports, name, code in found:
+        scope: dict = {}
+        exec(imports + code, scope)
+        getattr(module, name)(scope["answer"])
+        assert capsys.readouterr().out == "Correct.\n", name
+
+
+def test_every_checker_has_wrong_answers():
+    assert {check.__name__ for check in WRONG} == {*dft.__all__, *filter_design.__all__}
+
+
+@pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
+def test_wrong_answers_are_told_why(check, capsys):
+    for blank in (None, ...):
+        check(blank)
+        assert capsys.readouterr().out.startswith("No answer yet")
+    for answer, reason in WRONG[check]:
+        check(answer)
+        said = capsys.readouterr().out
+        assert said.startswith("Not yet: ") and reason in said, (answer, said)
