@@ -15,12 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from fourierqk.causality import Audit, audit
 from fourierqk.data import Corpus
 from fourierqk.subject import Model, at_rest, block_size, device_of, logits
 
 __all__ = [
-    "Difference", "Loss", "ShuffledGap", "floor", "honest_loss", "loss_by_position", "ordered_loss", "refilled_loss",
-    "shuffled_gap", "truncated_loss",
+    "Audit", "Difference", "Loss", "ShuffledGap", "audit", "floor", "honest_loss", "loss_by_position", "ordered_loss",
+    "refilled_loss", "shuffled_gap", "truncated_loss",
 ]  # fmt: skip
 
 MARGIN = 4  # standard errors below a floor before we call it broken
@@ -90,7 +91,8 @@ def _length(model: Model, length: int | None) -> int:
     if length is None and longest is None:
         raise ValueError("this model does not say how long its windows are: give length=, the length it was trained on")
     if length is not None and (length < 1 or length > (longest or length)):
-        raise ValueError(f"length = {length} must be at least 1" + f" and at most block_size = {longest}" * bool(longest))
+        limit = f" and at most block_size = {longest}" * bool(longest)
+        raise ValueError(f"length = {length} must be at least 1" + limit)
     return length or longest
 
 
@@ -107,7 +109,7 @@ def _nats(model: Model, x: Tensor, y: Tensor, last: int | None = None) -> Iterat
         for xb, yb in zip(x.split(rows), y.split(rows), strict=True):
             z = logits(model, xb.to(device))
             if int(yb.max()) >= z.shape[-1]:
-                raise ValueError(f"the model has {z.shape[-1]} outputs, the text holds token {int(yb.max())}: not its corpus")
+                raise ValueError(f"a model with {z.shape[-1]} outputs cannot score token {int(yb.max())} of this text")
             z, yb = (z, yb) if last is None else (z[:, -last:], yb[:, -last:])
             yield F.cross_entropy(z.float().transpose(1, 2), yb.to(device), reduction="none").double().cpu()
 
@@ -131,7 +133,9 @@ def honest_loss(model: Model, corpus: Corpus, length: int | None = None, windows
     return _loss(torch.cat([v[:, 0] for v in _nats(model, x, y, last=1)]), where)
 
 
-def loss_by_position(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Tensor:
+def loss_by_position(
+    model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1
+) -> Tensor:
     """The mean loss at each position of full windows -> (length,) float64, nats.
 
     An honest model falls and levels off, since context only helps. A leaking one is low inside and rises at the end,
@@ -201,10 +205,12 @@ class ShuffledGap:
         return f"gap {self.gap:+.3f} nats; shuffled loss {self.shuffled}, unigram entropy {self.unigram:.3f}, {verdict}"
 
 
-def shuffled_gap(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> ShuffledGap:
+def shuffled_gap(
+    model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1
+) -> ShuffledGap:
     """The ordered loss against the loss on one global permutation of the held-out text (paper, section 4)."""
-    ordered = ordered_loss(model, corpus, length, windows, seed)
-    return ShuffledGap(ordered, ordered_loss(model, corpus.shuffled(seed), length, windows, seed), corpus.unigram_entropy)
+    ordered, shuffled = (ordered_loss(model, c, length, windows, seed) for c in (corpus, corpus.shuffled(seed)))
+    return ShuffledGap(ordered, shuffled, corpus.unigram_entropy)
 
 
 def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Difference:

@@ -1,0 +1,241 @@
+"""Probes of the future: pairs of texts that agree before a cut, and how far a model's outputs move before it.
+
+The texts keep their length; only tokens from the cut on are drawn anew. Whatever moves before the cut is either the
+future or round-off. Both texts of a pair sit in the same row of batches of the same shape, since kernels may round
+differently from row to row; the dice of a model that throws them are re-seeded before every call.
+"""
+import copy
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from fourierqk.subject import Model, at_rest, device_of, logits, modules_of
+
+__all__ = ["Movement", "Plan", "Subject", "casts_down", "cuts", "kept", "measure", "plan_edits", "plan_redraws"]
+
+KINDS = ("uniform", "unigram", "constant", "permuted", "edit at the cut", "edit at the end")
+
+
+@contextmanager
+def kept(model: Model) -> Iterator[None]:
+    """At rest, with weights, buffers and every random generator put back afterwards."""
+    owners = [m for root in modules_of(model) for m in root.modules()]
+    state = [(held, name, t, t.detach().clone()) for m in owners for held in (m._parameters, m._buffers)
+             for name, t in held.items() if t is not None]  # fmt: skip
+    devices = [device_of(model)] if device_of(model).type == "cuda" else []
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices), at_rest(model):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        for held, name, t, value in state:
+            held[name] = t
+            if not torch.equal(t, value):
+                t.data.copy_(value)
+
+
+class Subject:
+    """A model as it is probed: re-seeded before each call and, when it keeps state between calls, copied anew."""
+
+    def __init__(self, model: Model, seed: int = 0, forgetful: bool = False) -> None:
+        self.model, self.seed, self.forgetful = model, seed, forgetful
+
+    def instance(self) -> Model:
+        torch.manual_seed(self.seed)
+        random.seed(self.seed)
+        np.random.seed(self.seed % 2**32)
+        return copy.deepcopy(self.model) if self.forgetful else self.model
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        """ids (B, T) -> logits (B, T, V), in float32 at least, detached, still on the model's device."""
+        model = self.instance()
+        with at_rest(model):
+            z = logits(model, ids.to(device_of(model)))
+        return z.detach() if z.dtype == torch.float64 else z.detach().float()
+
+    def copied(self, dtype: torch.dtype | None = None) -> "Subject | None":
+        """A copy, in another precision if given; None where the model is no module or refuses to be copied."""
+        if not isinstance(self.model, nn.Module):
+            return None
+        try:
+            model = copy.deepcopy(self.model)
+        except Exception:  # whatever a stranger's class objects to
+            return None
+        return Subject(model.to(dtype) if dtype else model, self.seed, self.forgetful)
+
+
+class _Casts(TorchDispatchMode):
+    """Notes every operation that turns integers or float64 into a lower precision."""
+
+    low = (torch.float32, torch.float16, torch.bfloat16, torch.complex64)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = False
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if any(isinstance(t, Tensor) and t.dtype in self.low for t in tree_leaves(out)):
+            read = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
+            self.found |= any(t.dtype not in self.low for t in read)
+        return out
+
+
+def casts_down(subject: Subject, ids: Tensor) -> bool:
+    """Whether a float64 model computes in less inside: then its round-off does not shrink, and proves nothing."""
+    with _Casts() as casts:
+        subject(ids)
+    return casts.found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Probes: text `ids[p]` agrees with `bases[base[p]]` before `cut[p]`."""
+
+    bases: Tensor  # (K, T)
+    ids: Tensor  # (P, T)
+    base: Tensor  # (P,)
+    cut: Tensor  # (P,)
+    kind: tuple[str, ...]  # of length P
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, index: list[int]) -> "Plan":
+        return Plan(self.bases, self.ids[index], self.base[index], self.cut[index], tuple(self.kind[i] for i in index))
+
+
+def cuts(length: int, seed: int = 0) -> list[int]:
+    """Where to cut: 1 .. 8, the powers of two and their neighbours, some random places, the last token."""
+    powers = {2**k + d for k in range(3, length.bit_length() + 1) for d in (-1, 0, 1)}
+    rng = random.Random(seed)
+    found = {*range(1, 9), *powers, *(rng.randint(1, length) for _ in range(6)), length // 2, length - 1}
+    return sorted(c for c in found if 1 <= c < length)
+
+
+def _bases(vocab_size: int, length: int, text: Tensor | None, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Five texts of different kinds (K, T), and the token frequencies (V,) of which the unigram draws are made."""
+    zipf = 1 / torch.arange(1, vocab_size + 1, dtype=torch.float64)
+    weights = zipf[torch.randperm(vocab_size, generator=rng)]
+    uniform = torch.randint(vocab_size, (2, length), generator=rng)
+    natural = torch.multinomial(weights, length, replacement=True, generator=rng)
+    constant = torch.randint(vocab_size, (1,), generator=rng).expand(length)
+    few = torch.randint(vocab_size, (3,), generator=rng)[torch.randint(3, (length,), generator=rng)]
+    bases = torch.stack([uniform[0], natural, constant, few, uniform[1]])
+    if text is not None:
+        starts = torch.randint(len(text) - length + 1, (2,), generator=rng)
+        bases[:2] = text[starts[:, None] + torch.arange(length)]
+        weights = torch.bincount(text, minlength=vocab_size).double()
+    return bases, weights
+
+
+def plan_redraws(vocab_size: int, length: int, draws: int, seed: int, text: Tensor | None = None) -> Plan:
+    """`draws` re-drawn suffixes at each cut, of every kind, on five kinds of text."""
+    rng = torch.Generator().manual_seed(seed)
+    bases, weights = _bases(vocab_size, length, text, rng)
+    deck = torch.randperm(vocab_size, generator=rng).tolist()  # so that every token gets its turn
+    ids, cut, kind = [], [], []
+    for c in cuts(length, seed):
+        for j in range(draws):
+            x, p = bases[len(ids) % len(bases)], len(ids)
+            y, name = x.clone(), KINDS[j % len(KINDS)]
+            if name == "uniform":
+                y[c:] = torch.randint(vocab_size, (length - c,), generator=rng)
+            elif name == "unigram":
+                y[c:] = torch.multinomial(weights, length - c, replacement=True, generator=rng)
+            elif name == "constant":
+                y[c:] = deck[p % vocab_size]
+            elif name == "permuted":
+                y[c:] = x[c:][torch.randperm(length - c, generator=rng)]
+            if torch.equal(x, y):  # an edit, or a draw that came out the same
+                at = length - 1 if name == "edit at the end" else c
+                y[at] = _another(int(x[at]), deck[p % vocab_size], vocab_size)
+            ids.append(y)
+            cut.append(c)
+            kind.append(name)
+    return Plan(bases, torch.stack(ids), torch.arange(len(ids)) % len(bases), torch.tensor(cut), tuple(kind))
+
+
+def _another(old: int, new: int, vocab_size: int) -> int:
+    return new if new != old else (new + 1) % vocab_size
+
+
+def plan_edits(base: Tensor, vocab_size: int, positions: list[int], edits: int, seed: int) -> Plan:
+    """At each position in turn, `edits` times, one token of a text (T,) replaced by another: probes of the map."""
+    rng = torch.Generator().manual_seed(seed)
+    cut = torch.tensor([s for s in positions for _ in range(edits)])
+    ids = base.repeat(len(cut), 1)
+    shift = torch.randint(1, vocab_size, (len(cut),), generator=rng)  # never 0: always another token
+    rows = torch.arange(len(cut))
+    ids[rows, cut] = (ids[rows, cut] + shift) % vocab_size
+    return Plan(base[None], ids, torch.zeros_like(cut), cut, ("one edit",) * len(cut))
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far each position's logits moved, (P, T) float64: the largest change over the vocabulary, in each probe."""
+
+    size: Tensor
+    cut: Tensor  # (P,)
+
+    @property
+    def before(self) -> Tensor:
+        """The largest movement before the cut of each probe, (P,)."""
+        return self.size.masked_fill(torch.arange(self.size.shape[1]) >= self.cut[:, None], 0).amax(1)
+
+    @property
+    def after(self) -> Tensor:
+        """What a probe's movement is measured by, (P,): the largest finite one at or after its cut.
+
+        Taken over all probes at the same cut, and at least a tenth of the median over cuts: one edit that hardly
+        matters must not turn round-off into a leak.
+        """
+        own = self.size.masked_fill(torch.arange(self.size.shape[1]) < self.cut[:, None], 0)
+        own = own.masked_fill(~own.isfinite(), 0).amax(1)
+        best = own.new_zeros(self.size.shape[1] + 1).scatter_reduce(0, self.cut, own, "amax")
+        alive = best[best > 0]
+        return best[self.cut].clamp(min=0.1 * alive.median().item() if len(alive) else 0)
+
+    @property
+    def rel(self) -> Tensor:
+        """Movement before the cut relative to the movement after it, (P,); infinite where nothing moved after."""
+        return torch.where(self.before == 0, 0, self.before / self.after)
+
+
+def difference(a: Tensor, b: Tensor) -> Tensor:
+    """The largest change of each position's logits: (B, T, V), (B, T, V) -> (B, T) float64 on the CPU.
+
+    Equal infinities and NaNs have not moved; a number that turns into NaN or infinity has moved infinitely far.
+    """
+    d = (a - b).abs()
+    if not d.isfinite().all():
+        d = torch.where((a == b) | (a.isnan() & b.isnan()), 0, d).nan_to_num(nan=torch.inf, posinf=torch.inf)
+    return d.amax(-1).double().cpu()
+
+
+def measure(subject: Subject, plan: Plan, rows: int) -> Movement:
+    """Run every probe beside its base, `rows` at a time, in batches of one shape."""
+    k = len(plan.bases)
+    rows = min(rows, len(plan))
+    rows = rows // k * k if rows >= k else rows  # whole rounds of bases: every batch has the same base rows, run once
+    order = torch.arange(len(plan)) if rows >= k else plan.base.argsort(stable=True)
+    size = torch.empty(len(plan), plan.bases.shape[1], dtype=torch.float64)
+    known, reference = None, None
+    for part in order.split(rows):
+        padded = torch.cat([part, part[-1:].expand(rows - len(part))])
+        base = plan.base[padded]
+        if len(part) < rows and known is not None and torch.equal(base[: len(part)], known[: len(part)]):
+            base = known
+        if known is None or not torch.equal(base, known):
+            known, reference = base, subject(plan.bases[base])
+        size[part] = difference(reference, subject(plan.ids[padded]))[: len(part)]
+    return Movement(size, plan.cut)
