@@ -56,5 +56,5 @@ def pytest_terminal_summary(terminalreporter) -> None:
     if skipped:
         terminalreporter.section("no browser")
         terminalreporter.write_line(
-            f"{len(skipped)} browser tests were SKIPPED: no Chromium found. Install one, or name it in FOURIERQK_BROWSER."
+            f"{len(skipped)} browser tests SKIPPED: no Chromium found. Install one, or name it in FOURIERQK_BROWSER."
         )

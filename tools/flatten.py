@@ -25,10 +25,10 @@ INLINE = re.compile(
     | \$\$(?P<display>.+?)\$\$(?:[ ]*\((?P<equation>[\w:.-]+)\))?    # $$ ... $$ (label)
     | (?P<math>(?<![\\$])\$[^$]+\$)                                  # $x$: left alone
     | \{\{\s*(?P<claim>\w+)\s*\}\}                                   # {{ key }}
-    | ^\[\^(?P<note>[\w-]+)\]:[ ]*(?P<notetext>.+(?:\n[ ]+\S.*)*)\n? # [^1]: a footnote
+    | ^\[\^(?P<note>[\w-]+)\]:[ ]*(?P<notetext>[^\n]+(?:\n[ ]+\S[^\n]*)*)\n? # [^1]: a footnote
     | \[\^(?P<mark>[\w-]+)\]                                         # its mark in the text
     | (?P<image>!?)\[(?P<text>[^\[\]]*)\]\((?P<target>[^()\s]+)\)    # [text](target), ![alt](target)
-    | ^(?P<label>\([\w:.-]+\)=|%.*)[ ]*\n?                           # (label)=, % comment: dropped
+    | ^(?P<label>\([\w:.-]+\)=|%[^\n]*)[ ]*\n?                           # (label)=, % comment: dropped
     """,
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )

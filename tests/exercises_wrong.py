@@ -1,0 +1,65 @@
+"""Wrong answers that readers give: tests/test_book.py feeds each to its checker, which must say "Not yet" and why.
+
+    "module.checker": [answer, answer, ...]    with module and checker as in fourierqk/exercises/module.py
+
+Every checker needs at least one: the error that the exercise was written to catch. An answer may be a function.
+"""
+import math
+
+import numpy as np
+import torch
+
+from fourierqk import Gaussian, bins, period
+
+
+def two_sided_weights(scores):
+    return scores.softmax(-1)
+
+
+def masked_too_late(scores):
+    return scores.softmax(-1).tril()  # rows no longer sum to 1
+
+
+def band_of_even_length(x, freq, width):
+    f = torch.fft.rfftfreq(len(x))
+    phi = torch.exp(-0.5 * ((f - freq) / width) ** 2)
+    return torch.fft.irfft(torch.fft.rfft(x, dim=0) * phi[:, None], dim=0)  # n= forgotten
+
+
+def counter_clockwise(x, k):
+    return np.sum(x * np.exp(2j * np.pi * k * np.arange(len(x)) / len(x)))
+
+
+def circular(x, h):
+    return np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h), n=len(x))
+
+
+WRONG: dict[str, list[object]] = {
+    "dft.turning_arrow": [counter_clockwise, lambda x, k: abs(np.fft.fft(x)[k]), lambda x, k: np.fft.fft(x), len],
+    "dft.ringing_bins": [{5}, {5, 10, 15, 20, 25, 30}, {0, 12, 24}, {1 / 12}],
+    "dft.who_hears": [{13, 14, 15}, {8, 9, 10, 11, 12, 13}, {14, 15, 0, 1, 2}, {13, 14, 15, 16, 17, 18}],
+    "dft.linear_convolution": [circular, np.convolve, lambda x, h: np.convolve(x, h, mode="same")],
+    "filter_design.word_band": [
+        Gaussian(freq=bins(5, 256), width=bins(2, 256)),
+        Gaussian(freq=period(5), width=bins(4, 256)),
+        0.2,
+    ],
+    "filter_design.three_taps": [[1, -1, 0], [1, 0, -1], [0.5, 0.5], [0, 0, 0]],
+    "filter_design.heard_as": [0.8, 0.3, -0.2, 5],
+    "filter_design.future_share": [
+        lambda h: (h[:5] ** 2).sum() / (h**2).sum(),
+        lambda h: (h[5:] ** 2).sum(),
+        lambda h: abs(h[5:]).sum() / abs(h).sum(),
+    ],
+    "dot_product.guess_loss": [5, -math.log(32), 1 / 32],
+    "dot_product.score_scale": [64, 1],
+    "dot_product.causal_weights": [two_sided_weights, masked_too_late, lambda scores: scores],
+    "dot_product.tokens_heard": [99, 128, 1],
+    "one_frequency.band_period": [4 / 256, 4],
+    "one_frequency.band_pass": [band_of_even_length, lambda x, freq, width: x],
+    "one_frequency.dc_attention": [[0, 0, 0, 1], [1, 1, 1, 1], [0.25]],
+    "one_frequency.largest_move": [0.3, 3e-4, math.exp(3e-4)],
+    "entropy_floor.coin_rate": [math.log(2), 0.5, 1],
+    "entropy_floor.gap_difference": [-0.4, 3.4],
+    "entropy_floor.which_test": ["floor", "gap", "oracle"],
+}
