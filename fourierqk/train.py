@@ -240,11 +240,9 @@ class _Run:
 
     def evaluate(self, step: int, losses: list[float]) -> None:
         """Measure the model after a step, given the training losses since the last evaluation."""
-        h, device = self.history, next(self.model.parameters()).device.type
-        self.model.eval()
-        with torch.autocast(device, enabled=False):  # float32, whatever the caller is in
-            ordered = ordered_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
-            honest = honest_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
+        h = self.history
+        ordered = ordered_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
+        honest = honest_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
         _check_finite(ordered.mean + honest.mean, step, self.cfg)
         if not h.ordered or ordered.mean < min(h.ordered):
             h.best_step, self.best = step, {k: v.detach().clone() for k, v in self.model.state_dict().items()}
