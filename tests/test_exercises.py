@@ -1,24 +1,10 @@
-"""The exercises of the signal chapters: solutions pass, blanks and typical errors are told apart, nothing raises."""
-import re
-from pathlib import Path
-
+"""The checkers of the signal chapters name the error that was made; that they pass solutions, test_book.py tests."""
 import numpy as np
 import pytest
 
 from fourierqk import Bank, Gaussian, Tone, bins, period
 from fourierqk.exercises import dft, filter_design
 
-BOOK = Path(__file__).resolve().parents[1] / "book"
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-EXERCISE = re.compile(
-    r"^:tags: \[exercise\]\n.*?check\.(\w+)\(answer\)\n```\n.*?^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE
-)
-
-
-def solutions(chapter: str) -> list[tuple[str, str, str]]:
-    """(first cell, checker, solution) of each exercise of a chapter."""
-    page = (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
-    return [(CELL.search(page)[1], name, code) for name, code in EXERCISE.findall(page)]
 
 
 def bin_sum(x, k, sign=-1):
@@ -109,26 +95,8 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("module, chapter", [(dft, "dft"), (filter_design, "filter-design")])
-def test_every_solution_is_correct(module, chapter, capsys):
-    found = solutions(chapter)
-    assert sorted(name for _, name, _ in found) == sorted(module.__all__)
-    for imports, name, code in found:
-        scope: dict = {}
-        exec(imports + code, scope)
-        getattr(module, name)(scope["answer"])
-        assert capsys.readouterr().out == "Correct.\n", name
-
-
-def test_every_checker_has_wrong_answers():
-    assert {check.__name__ for check in WRONG} == {*dft.__all__, *filter_design.__all__}
-
-
 @pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
 def test_wrong_answers_are_told_why(check, capsys):
-    for blank in (None, ...):
-        check(blank)
-        assert capsys.readouterr().out.startswith("No answer yet")
     for answer, reason in WRONG[check]:
         check(answer)
         said = capsys.readouterr().out
