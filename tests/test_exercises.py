@@ -6,7 +6,6 @@ from fourierqk import Bank, Gaussian, Tone, bins, period
 from fourierqk.exercises import dft, filter_design
 
 
-
 def bin_sum(x, k, sign=-1):
     return np.sum(x * np.exp(sign * 2j * np.pi * k * np.arange(len(x)) / len(x)))
 
