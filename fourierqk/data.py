@@ -5,10 +5,17 @@
 - ``text``: a file of your own.
 """
 import hashlib
+import http.client
 import itertools
+import os
 import random
+import tempfile
+import time
+import urllib.request
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,7 +23,15 @@ from torch import Tensor
 
 from fourierqk.verse import VERSE, Oracle, entropy_rate, write
 
-__all__ = ["Corpus", "verse"]
+__all__ = ["Corpus", "shakespeare", "text", "verse"]
+
+FILE = "tinyshakespeare.txt"  # 40,000 lines of plays as Andrej Karpathy joined them for char-rnn (2015)
+SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
+MIRRORS = (
+    "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+    "https://storage.googleapis.com/download.tensorflow.org/data/shakespeare.txt",
+)
+PAUSES = (0, 1, 4)  # seconds before each round of the mirrors: a refusal (429, or 403 for Colab) may pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,11 +152,126 @@ def _encode(text: str, vocab: tuple[str, ...], name: str) -> Tensor:
     return torch.from_numpy(at.astype(np.int64))
 
 
+def text(path: str | os.PathLike) -> Corpus:
+    """A text file of your own, UTF-8, character by character: the first 90 % to learn from, the rest to be judged on.
+
+    Raises FileNotFoundError, and ValueError for a file that is empty or not UTF-8. A text too short for the window
+    that a model reads is refused where the windows are cut.
+    """
+    path = Path(path)
+    try:
+        return _characters(path.name, _read(path).decode("utf-8"))
+    except UnicodeDecodeError as e:
+        raise ValueError(f"{path} is not UTF-8 text (byte {e.start}): save it as UTF-8 first") from None
+
+
+def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> Corpus:
+    """The paper's text, tiny Shakespeare: 1,115,394 characters, 65 different ones, split 90/10.
+
+    Looked for in turn: `path`, the folder or file named by FOURIERQK_DATA, the cache (~/.cache/fourierqk), the
+    network. The bytes must be the known ones wherever they come from. Raises FileNotFoundError or ValueError for a
+    file that you named, ConnectionError when there is none and no mirror answers.
+    """
+    if level != "char":
+        raise ValueError(f"unknown level {level!r}: there is 'char'")
+    named = path or os.environ.get("FOURIERQK_DATA")
+    if named:
+        file = Path(named).expanduser()
+        file = file / FILE if file.is_dir() else file
+        raw = _read(file)
+        if not _genuine(raw):
+            raise ValueError(
+                f"{file} is not tiny Shakespeare (sha256 {_digest(raw)}, expected {SHA256}). "
+                "Use text(path) to train on a file of your own."
+            )
+    else:
+        raw = _cached()
+    return _characters("shakespeare", raw.decode("ascii"))
+
+
+def _read(file: Path) -> bytes:
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file}")
+    return file.read_bytes()
+
+
+def _characters(name: str, text: str) -> Corpus:
+    """A corpus of characters: vocabulary in code order, split 90/10."""
+    if len(text) < 10:
+        raise ValueError(f"{name} is {'too short' if text else 'empty'}: {len(text)} characters, at least 10 needed")
+    vocab = tuple(sorted(set(text)))
+    ids = _encode(text, vocab, name)
+    cut = len(ids) * 9 // 10
+    return Corpus(name, ids[:cut], ids[cut:], vocab)
+
+
+def _digest(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _genuine(raw: bytes) -> bool:
+    return _digest(raw) == SHA256
+
+
+def _cached() -> bytes:
+    """Tiny Shakespeare from the cache; if it is not there, or damaged, from a mirror and into the cache."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fourierqk"
+    file = folder / FILE
+    if file.is_file():
+        raw = file.read_bytes()
+        if _genuine(raw):
+            return raw
+        warnings.warn(f"{file} is damaged ({len(raw)} bytes, sha256 {_digest(raw)}): fetching it anew", stacklevel=3)
+    raw = _download()
+    try:
+        _write(file, raw)
+    except OSError as e:  # a read-only home need not stop anybody who has the text in hand
+        warnings.warn(f"cannot keep the text in {folder} ({e}): it will be fetched again next time", stacklevel=3)
+    return raw
+
+
+def _write(file: Path, raw: bytes) -> None:
+    """Whole or not at all: written beside its place, then moved there in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as f:
+        try:
+            f.write(raw)
+            f.close()
+            os.replace(f.name, file)
+        except BaseException:
+            os.unlink(f.name)
+            raise
+
+
+def _download() -> bytes:
+    """The right bytes from the first mirror that has them; ConnectionError with each one's answer, and the ways out."""
+    answers: dict[str, str] = {}
+    for pause in PAUSES:
+        time.sleep(pause)
+        for url in MIRRORS:
+            request = urllib.request.Request(url, headers={"User-Agent": "fourierqk"})
+            try:
+                with urllib.request.urlopen(request, timeout=20) as reply:
+                    raw = reply.read()
+            except (OSError, http.client.HTTPException) as e:  # HTTP errors, no network, time-outs, broken transfers
+                answers[url] = str(e) or type(e).__name__
+                continue
+            if _genuine(raw):
+                return raw
+            answers[url] = f"sent {len(raw)} bytes that are not the text"
+    tried = "\n".join(f"  {url}: {answer}" for url, answer in answers.items())
+    raise ConnectionError(
+        f"could not fetch {FILE}:\n{tried}\nThree ways out: set FOURIERQK_DATA to a folder that holds {FILE}, pass "
+        "shakespeare(path=...), or use verse(), which needs no file and no network."
+    )
+
+
 def verse(seed: int = 0) -> Corpus:
     """Verse of known entropy, written now: about 1,000,000 characters to learn from and 100,000 to be judged on.
 
     Source: the grammar in verse.py. The same text on every machine; seed picks another text of the same grammar.
     """
-    train, val = ("".join(c.text for c in write(VERSE, n, f"{part} {seed}")) for part, n in (("train", 10**6), ("val", 10**5)))
+    parts = {"train": 10**6, "val": 10**5}
+    train, val = ("".join(c.text for c in write(VERSE, n, f"{part} {seed}")) for part, n in parts.items())
     ids = [_encode(t, VERSE.vocab, "verse") for t in (train, val)]
     return Corpus("verse", *ids, VERSE.vocab, entropy_rate(VERSE), Oracle(VERSE).nats(val))

@@ -16,7 +16,7 @@ import bisect
 import itertools
 import math
 import random
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -49,8 +49,9 @@ class Grammar:
 
     def __post_init__(self) -> None:
         for state, choices in self.rules.items():
-            if not math.isclose(math.fsum(c.p for c in choices), 1, rel_tol=1e-12):
-                raise ValueError(f"state {state!r}: its probabilities sum to {math.fsum(c.p for c in choices)}, not to 1")
+            total = math.fsum(c.p for c in choices)
+            if not math.isclose(total, 1, rel_tol=1e-12):
+                raise ValueError(f"state {state!r}: its probabilities sum to {total}, not to 1")
             for c in choices:
                 if not c.text or not c.p > 0:
                     raise ValueError(f"state {state!r}: a choice must write something, with p > 0: {c}")
@@ -65,7 +66,7 @@ class Grammar:
 
 
 def write(grammar: Grammar, length: int, seed: int | str) -> list[Choice]:
-    """The choices of a text of at least `length` characters, ended where the walk is back in the start state.
+    """The choices of a text of at least `length` characters, ended where the walk is next back in the start state.
 
     Drawn with `random.Random(seed).random()`, which Python promises to keep: the same text on every machine.
     """
@@ -113,143 +114,144 @@ def _reached(grammar: Grammar) -> Iterator[State]:
         todo.extend(new)
 
 
-Belief = tuple[tuple[tuple[State, str], float], ...]  # ((state that follows, characters still to come), probability)
+Belief = tuple[tuple[tuple[State, str], float], ...]  # (((state that follows, letters till then), probability), ...)
 
 
 class Oracle:
     """The best possible predictor of a grammar's text: the exact probability of each next character.
 
-    It is the forward algorithm. A hypothesis is (what is left of the current choice, the state after it); a belief
-    gives each hypothesis that agrees with the characters so far its probability. The probability of a character is
-    the share of the belief whose next character it is. The belief that remains, scaled to 1, is by Bayes' rule the
-    exact posterior, so each step is P(character | all characters before) and the steps multiply to P(text). Where a
-    text has one parse, P(text) is the product of the choices' probabilities: over whole units, the oracle's nats are
-    the choices' -log p, summed.
+    It is the forward algorithm. A hypothesis is what is left of the current choice, and the state after it; a belief
+    gives each hypothesis that agrees with the characters so far its probability. The next character has the
+    probability of the hypotheses that start with it. These, scaled to sum to 1, are the next belief: Bayes' rule, so
+    every step is P(character | all characters before it), and the steps multiply to P(text). A text with one parse
+    has the probability of its choices, multiplied: over whole units the oracle's nats are their -log p, summed.
     """
 
     def __init__(self, grammar: Grammar) -> None:
-        self.grammar = grammar
-        self.start = self._open([(grammar.start, 1.0)])
-        self._known: dict[Belief, dict[str, tuple[float, Belief]]] = {}
+        self._rules = grammar.rules
+        self._beliefs: list[Belief] = []
+        self._numbers: dict[Belief, int] = {}
+        self._follows: dict[int, dict[str, tuple[float, int]]] = {}
+        self.start = self._number(self._open(grammar.start, 1.0))  # the belief before the first character
 
-    def _open(self, ready: Sequence[tuple[State, float]]) -> Belief:
-        """The belief in which each of these states is about to choose."""
-        return tuple(((c.next, c.text), w * c.p) for s, w in ready for c in self.grammar.rules[s])
+    def _open(self, state: State, p: float) -> Belief:
+        """All that a state can write."""
+        return tuple(((c.next, c.text), p * c.p) for c in self._rules[state])
 
-    def next(self, belief: Belief) -> dict[str, tuple[float, Belief]]:
-        """character -> (its probability, the belief once it was read), for every character that can follow."""
-        if belief not in self._known:
-            parts: dict[str, dict[tuple[State, str], float]] = {}
-            for (state, rest), w in belief:
-                part = parts.setdefault(rest[0], {})
-                opened = [((state, rest[1:]), w)] if rest[1:] else self._open([(state, w)])
-                for h, v in opened:
-                    part[h] = part.get(h, 0.0) + v
-            self._known[belief] = {}
-            for ch, part in parts.items():
-                p = math.fsum(part.values())
-                self._known[belief][ch] = p, tuple((h, v / p) for h, v in part.items())
-        return self._known[belief]
+    def _number(self, belief: Belief) -> int:
+        """Beliefs recur: each gets a number, so that what follows it is worked out once."""
+        if belief not in self._numbers:
+            self._numbers[belief] = len(self._beliefs)
+            self._beliefs.append(belief)
+        return self._numbers[belief]
+
+    def follows(self, belief: int) -> dict[str, tuple[float, int]]:
+        """Every character that can follow -> (its probability, the belief once it is read)."""
+        if belief not in self._follows:
+            groups: dict[str, dict[tuple[State, str], float]] = {}
+            for (state, left), p in self._beliefs[belief]:
+                group = groups.setdefault(left[0], {})
+                for h, q in [((state, left[1:]), p)] if left[1:] else self._open(state, p):
+                    group[h] = group.get(h, 0.0) + q
+            totals = {ch: math.fsum(group.values()) for ch, group in groups.items()}
+            self._follows[belief] = {
+                ch: (p, self._number(tuple((h, q / p) for h, q in groups[ch].items()))) for ch, p in totals.items()
+            }
+        return self._follows[belief]
 
     def nats(self, text: str) -> Tensor:
         """-log P(character | the text before it) for each character of a text -> (len(text),) float64.
 
-        Raises ValueError where the grammar cannot have written the text.
+        The text must begin where the grammar begins. ValueError where the grammar cannot have written it.
         """
-        belief, out = self.start, []
+        belief, ps = self.start, []
         for i, ch in enumerate(text):
-            follows = self.next(belief)
+            follows = self.follows(belief)
             if ch not in follows:
-                raise ValueError(f"this grammar never writes {ch!r} at position {i}, after {text[max(0, i - 20) : i]!r}")
+                raise ValueError(f"the grammar cannot write {ch!r} at position {i}, after {text[max(0, i - 20) : i]!r}")
             p, belief = follows[ch]
-            out.append(p)
-        return -torch.tensor(out, dtype=torch.float64).log()
+            ps.append(p)
+        return -torch.tensor(ps, dtype=torch.float64).log()
 
 
-# The verse itself. A speech is a stanza of 4 lines of 3 words. With the blank or the stop behind it, a word takes 7
-# characters on average, hence a line 21 and a speech 84: periods from which no filter of the zoo starts. The second
-# and the fourth line rhyme, and each speaker has favourite images.
+# The verse itself: dialogue in stanzas. A speech has 4 lines of 3 words. With the blank, or the stop and line break,
+# behind it a word takes 7 characters on average, hence a line 21 and a speech 84: periods from which no filter of the
+# zoo starts. Each speaker has images of its own; the last line rhymes with the second; no one speaks twice running.
 #
-#     MAUDE: Gather storms,
-#     Silver rivers glisten
+#     MAUD: Gather storms,
+#     Silver rivers sleep
 #     Beneath lonely stars,
-#     Gentle ravens listen.
+#     Gentle moths weep.
 
-_SPEAKERS = ("EDRIC", "MAUDE", "ROWAN", "SYBIL")
-_CALLS = "Gather Summon Follow Answer Forget Kindle Praise Behold Forgive Silence Welcome Mourn Seek Trust".split()
-_PLACES = "Beneath Beyond Within Before Beside Across Among".split()
-_HUES = "Silver Golden Broken Frozen Gentle Lonely Hollow Silent Bitter Wicked Noble Sacred Weary Ancient".split()
-_BEINGS = {
-    "EDRIC": "heroes towers castles armies".split(),
-    "MAUDE": "maidens meadows roses gardens".split(),
-    "ROWAN": "rivers sailors oceans ravens".split(),
-    "SYBIL": "shadows planets angels voices".split(),
+_CALLS = "Answer Behold Cherish Follow Forget Gather Kindle Mourn Praise Summon Trust Welcome".split()
+_PLACES = "Above Among Beneath Beyond Through Within".split()
+_HUES = "Ancient Bitter Broken Crimson Frozen Golden Hollow Lonely Noble Proud Silent Silver Tender Wicked".split()
+_BEINGS = {  # what a line is about
+    "EDRIC": "armies castles heroes kings".split(),
+    "IVO": "oceans ravens sailors tides".split(),
+    "MAUD": "doves gardens maidens roses".split(),
+    "RUTH": "angels comets moths shadows".split(),
 }
-_THINGS = {
-    "EDRIC": "kings swords crowns wars".split(),
-    "MAUDE": "songs thorns bells doves".split(),
-    "ROWAN": "waves storms sails winds".split(),
-    "SYBIL": "stars ghosts dreams tombs".split(),
+_THINGS = {  # what a line ends on
+    "EDRIC": "crowns swords vows wars".split(),
+    "IVO": "oars storms waves winds".split(),
+    "MAUD": "bees bells songs thorns".split(),
+    "RUTH": "ghosts lamps owls stars".split(),
 }
-_RHYMES = {
-    "isten": "glisten listen".split(),
-    "umble": "tumble crumble stumble rumble".split(),
-    "atter": "scatter chatter shatter".split(),
-    "immer": "glimmer shimmer".split(),
-    "utter": "flutter mutter stutter".split(),
-    "iver": "shiver quiver".split(),
-    "onder": "wander ponder".split(),
-    "icken": "quicken sicken thicken".split(),
-}
-_FAVOUR = 6  # a speaker takes an image of its own this many times as often as one of another's
+_RHYMES = [
+    "crumble grumble stumble tumble".split(),
+    "abide collide divide subside".split(),
+    "believe deceive grieve weave".split(),
+    "creep sleep sweep weep".split(),
+]
+_FIRST_STOPS = [(",", 0.5), ("!", 0.3), (";", 0.2)]
+_LAST_STOPS = [(".", 0.6), ("?", 0.2), ("!", 0.2)]
+_FAVOUR = 3  # a speaker takes each image of its own this many times as often as one of another's
+
+Shares = list[tuple[str, float]]  # (text, probability)
 
 
-def _shares(weights: Mapping[str, float]) -> list[tuple[str, float]]:
-    total = sum(weights.values())
-    return [(word, w / total) for word, w in weights.items()]
+def _even(words: Iterable[str]) -> Shares:
+    words = list(words)
+    return [(w, 1 / len(words)) for w in words]
 
 
-def _images(speaker: str, words: Mapping[str, Sequence[str]]) -> list[tuple[str, float]]:
-    return _shares({w: _FAVOUR if s == speaker else 1 for s in words for w in words[s]})
+def _images(who: str, words: Mapping[str, Sequence[str]]) -> Shares:
+    weights = {w: _FAVOUR if owner == who else 1 for owner in words for w in words[owner]}
+    return [(w, weight / sum(weights.values())) for w, weight in weights.items()]
 
 
-def _even(words: Sequence[str]) -> list[tuple[str, float]]:
-    return _shares(dict.fromkeys(words, 1))
+def _close(words: Shares, stops: Shares) -> Shares:
+    """Words that end a line, each with a stop chosen on its own."""
+    return [(w + stop + "\n", p * q) for w, p in words for stop, q in stops]
 
 
-def _stops(shares: list[tuple[str, float]], stops: Mapping[str, float]) -> list[tuple[str, float]]:
-    return [(w + s + "\n", p * q) for w, p in shares for s, q in stops.items()]
-
-
-def _speech(rules: dict[State, list[Choice]], who: str) -> None:
-    hues = [(w + " ", p) for w, p in _even(_HUES)]
-    beings = [(w + " ", p) for w, p in _images(who, _BEINGS)]
-    things = _images(who, _THINGS)
-
-    def rule(line: int, word: int, rhyme: str | None, options: list[tuple[str, float]], next: State) -> None:
-        rules[who, line, word, rhyme] = [Choice(t, p, next) for t, p in options]
-
-    rule(1, 2, None, [(w + " ", p) for w, p in _even(_CALLS)], (who, 1, 3, None))
-    rule(1, 3, None, _stops(things, {",": 0.7, "!": 0.3}), (who, 2, 1, None))
-    rule(2, 1, None, hues, (who, 2, 2, None))
-    rule(2, 2, None, beings, (who, 2, 3, None))
-    rules[who, 2, 3, None] = [
-        Choice(w + "\n", 1 / len(_RHYMES) / len(ws), (who, 3, 1, r)) for r, ws in _RHYMES.items() for w in ws
-    ]
-    for r, ws in _RHYMES.items():
-        rule(3, 1, r, [(w + " ", p) for w, p in _even(_PLACES)], (who, 3, 2, r))
-        rule(3, 2, r, [(w.lower(), p) for w, p in hues], (who, 3, 3, r))
-        rule(3, 3, r, _stops(things, {",": 1}), (who, 4, 1, r))
-        rule(4, 1, r, hues, (who, 4, 2, r))
-        rule(4, 2, r, beings, (who, 4, 3, r))
-        rule(4, 3, r, _stops(_even(ws), {".": 0.7, "?": 0.3}), "speech")
+def _line(rules: dict[State, list[Choice]], names: Sequence[State], slots: Sequence[Shares]) -> None:
+    """Words chosen regardless of each other: state names[i] chooses from slots[i], then comes names[i + 1]."""
+    for here, slot, after in zip(names, slots, names[1:], strict=False):
+        rules[here] = [Choice(t if t.endswith("\n") else t + " ", p, after) for t, p in slot]
 
 
 def _verse() -> Grammar:
-    rules: dict[State, list[Choice]] = {"speech": [Choice(s + ": ", 1 / len(_SPEAKERS), (s, 1, 2, None)) for s in _SPEAKERS]}
-    for who in _SPEAKERS:
-        _speech(rules, who)
-    return Grammar("speech", rules)
+    rules: dict[State, list[Choice]] = {}
+    hues = _even(_HUES)
+    lower = _even(h.lower() for h in _HUES)
+    verbs = [v for rhyme in _RHYMES for v in rhyme]
+    for who in _BEINGS:
+        beings, things = _images(who, _BEINGS), _images(who, _THINGS)
+        others = [s for s in _BEINGS if s != who]
+        rules["cue", who] = [Choice(f"{s}: ", p, ("call", s)) for s, p in _even(others)]  # who has just spoken
+        _line(rules, [("call", who), ("called", who), ("scene", who)], [_even(_CALLS), _close(things, _FIRST_STOPS)])
+        _line(rules, [("scene", who), ("being", who), ("verb", who)], [hues, beings])
+        rules["verb", who] = [Choice(v + "\n", p, ("place", who, v)) for v, p in _even(verbs)]
+        for rhyme in _RHYMES:
+            for v in rhyme:  # remembered for two lines
+                echo = _even(w for w in rhyme if w != v)
+                parts = ("place", "hue", "thing", "turn", "being", "rhyme")
+                names = [*((part, who, v) for part in parts), ("cue", who)]
+                slots = [_even(_PLACES), lower, _close(things, _even([","])), hues, beings, _close(echo, _LAST_STOPS)]
+                _line(rules, names, slots)
+    return Grammar(("cue", "RUTH"), rules)
 
 
 VERSE = _verse()
