@@ -25,7 +25,8 @@ from plotly.subplots import make_subplots
 
 from fourierqk import draw
 from fourierqk.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST, TEXT, say
-from fourierqk.filters import Filter, grid
+from fourierqk.filters import Filter
+from fourierqk.parts import grid
 
 __all__ = [
     "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "heatmap", "history", "impulse",

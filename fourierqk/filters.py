@@ -20,31 +20,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fourierqk.parts import (
+    bins,
+    check_count,
+    check_frequency,
+    check_heads,
+    check_signal,
+    check_width,
+    convolve,
+    grid,
+    per_head,
+    period,
+    precise,
+)  # fmt: skip
+
 __all__ = [
     "AllPass", "Analytic", "Bank", "Causal", "CausalFilter", "CircularFilter", "Filter", "Gaussian", "MexicanHat",
     "Morlet", "RandomBands", "Residual", "SlidingDFT", "Tone", "Unit", "bins", "period", "shelf",
 ]  # fmt: skip
 
 GRID = 1024  # samples on which Causal cuts and Unit weighs an impulse response: one grid, so no gain depends on T
-
-
-def period(tokens: float) -> float:
-    """The frequency, in cycles per token, of a wave that repeats every `tokens` tokens."""
-    if not tokens > 2:
-        raise ValueError(f"a period of {tokens} tokens is not above 2, the shortest a text can hold (Nyquist)")
-    return 1 / tokens
-
-
-def bins(k: float, n: int) -> float:
-    """The frequency (or bandwidth), in cycles per token, of `k` bins of a DFT over `n` tokens."""
-    if n < 1:
-        raise ValueError(f"a DFT needs n >= 1 tokens, not {n}")
-    return k / n
-
-
-def grid(n: int, like: Tensor) -> Tensor:
-    """The non-negative frequencies of a real DFT over `n` tokens, on the device and in the precision of `like`."""
-    return torch.fft.rfftfreq(n, dtype=like.dtype, device=like.device)
 
 
 class Filter(nn.Module):
@@ -78,13 +73,12 @@ class CircularFilter(Filter):
     """
 
     def impulse(self, n: int) -> Tensor:
-        return torch.fft.irfft(self.response(grid(n, self._like)), n=n)
+        return torch.fft.irfft(self.response(grid(check_count(n, "n"), self._like)), n=n)
 
     def forward(self, x: Tensor) -> Tensor:
-        n = _time(x)
-        z = x if x.dtype == torch.float64 else x.float()  # a bfloat16 FFT loses the text
+        z, n = precise(x), x.shape[-2]
         h = self.response(grid(n, z))
-        _check_heads(h.shape[-2], x)
+        check_heads(h.shape[-2], x)
         h = h.reshape(-1, 1, *h.shape[-2:], 1)  # (K, 1, heads, F, 1)
         y = torch.fft.irfft(torch.fft.rfft(z, dim=-2) * h, n=n, dim=-2)  # (K, B, heads, T, d)
         return torch.cat(y.unbind(0), -1).to(x.dtype)
@@ -99,78 +93,21 @@ class CausalFilter(Filter):
 
     def response(self, f: Tensor) -> Tensor:
         k = self.kernel()
-        lag = torch.arange(k.shape[-1], device=f.device, dtype=f.dtype)
+        lag = torch.arange(k.shape[-1], device=f.device, dtype=torch.promote_types(k.real.dtype, f.dtype))
         wave = torch.exp(-2j * math.pi * lag[:, None] * f)  # (taps, F)
         return k.to(wave.dtype) @ wave
 
     def impulse(self, n: int) -> Tensor:
-        k = self.kernel()[..., :n]
+        k = self.kernel()[..., : check_count(n, "n")]
         return F.pad(k, (0, n - k.shape[-1]))
 
     def forward(self, x: Tensor) -> Tensor:
-        _time(x)
-        k = self.kernel()
-        _check_heads(k.shape[-2], x)
-        k = torch.view_as_real(k).movedim(-1, -3) if k.is_complex() else k  # real and imaginary part: two kernels
-        k = k.reshape(-1, *k.shape[-2:]).to(x.dtype)
-        return torch.cat([_convolve(x, h) for h in k], -1)
-
-
-def _convolve(x: Tensor, kernel: Tensor) -> Tensor:
-    """Causal convolution along time. x: (B, heads, T, d), kernel: (heads | 1, taps).
-
-    A product with the lower-triangular Toeplitz matrix: the future is multiplied by exact zeros, where an FFT would
-    leave round-off, and at T up to several hundred it is the fastest on a CPU (benchmarks/filters.py).
-    """
-    b, heads, n, d = x.shape
-    h = kernel[:, :n]
-    h = F.pad(h, (n - 1, n - h.shape[-1])).flip(-1)  # lags n - 1 .. -(n - 1), zero where there is no tap
-    toeplitz = h.unfold(-1, n, 1).flip(-2).expand(heads, -1, -1)  # a view: entry (t, s) is the tap at lag t - s
-    y = toeplitz @ x.permute(1, 2, 0, 3).reshape(heads, n, b * d)
-    return y.view(heads, n, b, d).permute(2, 0, 1, 3)
-
-
-def _time(x: Tensor) -> int:
-    """The number of tokens in x, once x is known to be a signal."""
-    if x.dim() != 4 or not x.is_floating_point() or x.shape[-2] < 1:
-        raise ValueError(
-            f"a filter expects a real (batch, heads, time, d) signal with time >= 1, got {tuple(x.shape)} of {x.dtype}"
-        )
-    return x.shape[-2]
-
-
-def _check_heads(heads: int, x: Tensor) -> None:
-    if heads not in (1, x.shape[1]):
-        raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
-
-
-def _per_head(value: float | Sequence[float] | Tensor, heads: int) -> Tensor:
-    """One value a head, as a column (heads, 1): a single value serves all heads."""
-    v = torch.as_tensor(value, dtype=torch.get_default_dtype()).reshape(-1, 1)
-    if len(v) not in (1, heads) and heads != 1:
-        raise ValueError(f"{len(v)} values for {heads} heads: give one, or one a head")
-    return v.expand(max(heads, len(v)), 1).clone()
-
-
-def _check_frequency(f: Tensor) -> Tensor:
-    if not ((f > 0) & (f < 0.5)).all():
-        raise ValueError(
-            f"frequency {f.flatten().tolist()} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle "
-            "in two tokens. period(tokens) and bins(k, n) convert."
-        )
-    return f
-
-
-def _check_width(w: float) -> float:
-    if not w > 0:
-        raise ValueError(f"bandwidth {w} must be above 0 cycles per token")
-    return float(w)
-
-
-def _check_taps(taps: int, name: str = "taps", most: float = math.inf) -> int:
-    if taps != int(taps) or not 1 <= taps <= most:
-        raise ValueError(f"{name} = {taps} must be a whole number of tokens, at least 1" + f" and at most {most}" * (most < math.inf))
-    return int(taps)
+        z, k = precise(x), self.kernel()
+        check_heads(k.shape[-2], x)
+        k = torch.stack([k.real, k.imag], -3) if k.is_complex() else k  # two kernels
+        k = k.reshape(-1, *k.shape[-2:]).to(z.dtype)
+        with torch.autocast(x.device.type, enabled=False):  # as precise as an FFT, which autocast leaves alone
+            return torch.cat([convolve(z, h) for h in k], -1).to(x.dtype)
 
 
 class _Centre(nn.Module):
@@ -179,10 +116,10 @@ class _Centre(nn.Module):
     def __init__(self, freq: Tensor, learn: bool) -> None:
         super().__init__()
         self.start = tuple(freq.flatten().tolist())  # tells two runs apart, long after training has moved the logit
-        self.logit = nn.Parameter(torch.logit(2 * _check_frequency(freq)), requires_grad=learn)
+        self.logit = nn.Parameter(torch.logit(2 * check_frequency(freq)), requires_grad=learn)
 
     def forward(self) -> Tensor:
-        return torch.sigmoid(self.logit) / 2  # (heads, 1)
+        return torch.sigmoid(self.logit.clamp(-15, 15)) / 2  # (heads, 1); a larger logit would round to 0 or 1/2
 
 
 class AllPass(Filter):
@@ -192,10 +129,10 @@ class AllPass(Filter):
         return torch.ones_like(f)[None]
 
     def impulse(self, n: int) -> Tensor:
-        return F.pad(self._like.new_ones(1, 1), (0, n - 1))
+        return F.pad(self._like.new_ones(1, 1), (0, check_count(n, "n") - 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        _time(x)
+        check_signal(x)
         return x
 
 
@@ -219,10 +156,12 @@ class Gaussian(CircularFilter):
     freq, width: cycles per token; with learn=True every head tunes its own centre.
     """
 
-    def __init__(self, freq: float | Sequence[float] = 4 / 256, width: float = 2 / 256, heads: int = 1, learn: bool = False) -> None:
+    def __init__(
+        self, freq: float | Sequence[float] = 4 / 256, width: float = 2 / 256, heads: int = 1, learn: bool = False
+    ) -> None:
         super().__init__()
-        self.centre = _Centre(_per_head(freq, heads), learn)
-        self.width = _check_width(width)
+        self.centre = _Centre(per_head(freq, heads), learn)
+        self.width = check_width(width)
 
     def response(self, f: Tensor) -> Tensor:
         return torch.exp(-0.5 * ((f.abs() - self.centre()) / self.width) ** 2)
@@ -236,7 +175,7 @@ class MexicanHat(CircularFilter):
 
     def __init__(self, freq: float | Sequence[float] = 4 / 256, heads: int = 1, learn: bool = False) -> None:
         super().__init__()
-        self.centre = _Centre(_per_head(freq, heads), learn)
+        self.centre = _Centre(per_head(freq, heads), learn)
 
     def response(self, f: Tensor) -> Tensor:
         u = (f / self.centre()) ** 2
@@ -252,7 +191,7 @@ class RandomBands(CircularFilter):
     def __init__(self, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.seed = seed
-        u = torch.rand(_check_taps(heads, "heads"), 1, generator=torch.Generator().manual_seed(seed))
+        u = torch.rand(check_count(heads, "heads"), 1, generator=torch.Generator().manual_seed(seed))
         centre = 1 / 128 + u * (0.26 - 1 / 128)
         self.register_buffer("centre", centre)
         self.register_buffer("width", 0.15 * centre + 1 / 128)
@@ -271,15 +210,17 @@ class Morlet(CausalFilter):
     wavelet is not admissible: it passes DC. With learn=True every head tunes its scale.
     """
 
-    def __init__(self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, taps: int = 128, learn: bool = False) -> None:
+    def __init__(
+        self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, taps: int = 128, learn: bool = False
+    ) -> None:
         super().__init__()
-        scale = _per_head(scale, 1)
+        scale = per_head(scale, 1)
         if not (scale > omega0 / math.pi).all() or not omega0 > 0:
             raise ValueError(
-                f"scale {scale.flatten().tolist()} with omega0 = {omega0} puts the centre frequency omega0 / (2 pi scale) "
+                f"scale {scale.flatten().tolist()} with omega0 = {omega0} puts the centre, omega0 / (2 pi scale), "
                 "outside (0, 1/2) cycles per token: take omega0 > 0 and a scale above omega0 / pi"
             )
-        self.omega0, self.taps = float(omega0), _check_taps(taps)
+        self.omega0, self.taps = float(omega0), check_count(taps, "taps")
         self.centre = _Centre(omega0 / (2 * math.pi * scale), learn)
 
     def kernel(self) -> Tensor:
@@ -297,7 +238,7 @@ class Causal(CausalFilter):
 
     def __init__(self, inner: Filter, taps: int = 128) -> None:
         super().__init__()
-        self.inner, self.taps = inner, _check_taps(taps, most=GRID)
+        self.inner, self.taps = inner, check_count(taps, "taps", most=GRID)
 
     def kernel(self) -> Tensor:
         return self.inner.impulse(GRID)[..., : self.taps]
@@ -312,7 +253,7 @@ class SlidingDFT(CausalFilter):
 
     def __init__(self, inner: Filter, window: int = 128) -> None:
         super().__init__()
-        self.inner, self.window = inner, _check_taps(window, "window")
+        self.inner, self.window = inner, check_count(window, "window")
 
     def kernel(self) -> Tensor:
         return self.inner.impulse(self.window)
@@ -330,13 +271,15 @@ class Unit(Filter):
         if not gain > 0:
             raise ValueError(f"gain {gain} must be above 0")
         self.inner, self.gain = inner, float(gain)
-        if not (self._scale() > 0).all() or not self._scale().isfinite().all():
+        if not (self._energy() > 0).all():
             raise ValueError(f"{inner} answers nothing on a grid of {GRID} tokens: a zero response has no gain")
 
-    def _scale(self) -> Tensor:
+    def _energy(self) -> Tensor:
         h = self.inner.impulse(GRID)
-        energy = h.abs().square().sum(-1).reshape(-1, h.shape[-2]).sum(0)  # over time and, in a bank, over its filters
-        return self.gain * energy.rsqrt()  # (heads | 1,)
+        return h.abs().square().sum(-1).reshape(-1, h.shape[-2]).sum(0)  # over time and, in a bank, over its filters
+
+    def _scale(self) -> Tensor:
+        return self.gain * self._energy().clamp_min(1e-30).rsqrt()  # (heads | 1,); training may silence a filter
 
     def response(self, f: Tensor) -> Tensor:
         return self._scale()[:, None] * self.inner.response(f)
@@ -345,7 +288,7 @@ class Unit(Filter):
         return self._scale()[:, None] * self.inner.impulse(n)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._scale()[:, None, None].to(x.dtype) * self.inner(x)
+        return (self._scale()[:, None, None] * self.inner(precise(x))).to(x.dtype)
 
 
 class Bank(Filter):
@@ -358,6 +301,9 @@ class Bank(Filter):
         super().__init__()
         if not filters:
             raise ValueError("a bank needs at least one filter")
+        heads = [h.impulse(1).shape[-2] for h in filters]
+        if len(set(heads) - {1}) > 1:
+            raise ValueError(f"the filters of a bank have {heads} heads: give all the same number, or 1")
         self.filters = nn.ModuleList(filters)
 
     def _stack(self, parts: list[Tensor]) -> Tensor:
@@ -374,7 +320,8 @@ class Bank(Filter):
     def forward(self, x: Tensor) -> Tensor:
         if all(isinstance(h, CircularFilter) for h in self.filters):
             return CircularFilter.forward(self, x)  # one forward transform serves the whole bank
-        return torch.cat([h(x) for h in self.filters], -1) / math.sqrt(len(self.filters))
+        z = precise(x)
+        return (torch.cat([h(z) for h in self.filters], -1) / math.sqrt(len(self.filters))).to(x.dtype)
 
 
 class Analytic(Filter):
@@ -392,14 +339,13 @@ class Analytic(Filter):
         return one_sided * self.inner.response(f)
 
     def impulse(self, n: int) -> Tensor:
-        f = torch.fft.fftfreq(n, dtype=self._like.dtype, device=self._like.device)
+        f = torch.fft.fftfreq(check_count(n, "n"), dtype=self._like.dtype, device=self._like.device)
         return torch.fft.ifft(self.response(f))
 
     def forward(self, x: Tensor) -> Tensor:
-        n = _time(x)
-        z = x if x.dtype == torch.float64 else x.float()
+        z, n = precise(x), x.shape[-2]
         h = self.response(torch.fft.fftfreq(n, dtype=z.dtype, device=z.device))
-        _check_heads(h.shape[-2], x)
+        check_heads(h.shape[-2], x)
         h = h.reshape(-1, 1, *h.shape[-2:], 1)
         y = torch.fft.ifft(torch.fft.fft(z, dim=-2) * h, dim=-2)
         return torch.cat([part for band in y.unbind(0) for part in (band.real, band.imag)], -1).to(x.dtype)
@@ -426,14 +372,18 @@ class Residual(Filter):
         return h + F.pad(h.new_ones(1, 1), (0, n - 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x + self.inner(x)
+        z = precise(x)
+        return (z + self.inner(z)).to(x.dtype)
 
 
 def shelf() -> dict[str, Filter]:
     """One ready example of every filter: what the contract tests check and the galleries draw."""
-    band = Gaussian(4 / 128, 2 / 128)
+
+    def band() -> Filter:
+        return Gaussian(4 / 128, 2 / 128)
+
     examples = [
-        AllPass(), Tone(), band, MexicanHat(), RandomBands(), Morlet(), Causal(band), SlidingDFT(band),
-        Unit(band), Bank(band, MexicanHat()), Analytic(band), Residual(band),
+        AllPass(), Tone(), band(), MexicanHat(), RandomBands(), Morlet(), Causal(band()), SlidingDFT(band()),
+        Unit(band()), Bank(band(), MexicanHat()), Analytic(band()), Residual(band()),
     ]  # fmt: skip
     return {type(f).__name__: f for f in examples}

@@ -5,6 +5,7 @@ One `Attention` serves every system of the paper: what differs is the `Filter` i
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 import torch.nn.functional as F
@@ -29,8 +30,8 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)} must be at least 1")
+            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)} must be a whole number, at least 1")
         if self.n_embd % self.n_head:
             raise ValueError(f"n_embd = {self.n_embd} cannot be split evenly among n_head = {self.n_head} heads")
         if not 0 <= self.dropout < 1:
@@ -114,7 +115,8 @@ class GPT(nn.Module):
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """idx, targets: (B, T) token ids -> logits (B, T, V) and, given targets, the mean loss in nats per token."""
         if idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
-            raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {self.cfg.block_size}, got {tuple(idx.shape)}")
+            most = self.cfg.block_size
+            raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}")
         x = self.drop(self.tokens(idx) + self.positions.weight[: idx.shape[1]])
         for block in self.blocks:
             x = block(x)
@@ -136,8 +138,11 @@ def generate(model: GPT, idx: Tensor, n: int, temperature: float = 1.0, seed: in
 
     idx: (B, T) -> (B, T + n); the model sees the last block_size tokens. temperature 0 takes the likeliest token.
     """
-    if temperature < 0 or n < 0 or idx.shape[1] < 1:
-        raise ValueError(f"need a prompt of at least one token, n >= 0 and temperature >= 0, got T = {idx.shape[1]}, {n=}, {temperature=}")
+    if idx.dim() != 2 or idx.shape[1] < 1 or n < 0 or not temperature >= 0:
+        raise ValueError(
+            "need a prompt (B, T) of at least one token, n >= 0 and temperature >= 0, "
+            f"got a prompt {tuple(idx.shape)}, {n=}, {temperature=}"
+        )
     rng, was_training = torch.Generator(device="cpu").manual_seed(seed), model.training
     model.eval()
     for _ in range(n):

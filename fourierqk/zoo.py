@@ -31,22 +31,24 @@ def _multifourier(cfg: GPTConfig) -> Filter:
     return Bank(*bands)
 
 
-def _scales(cfg: GPTConfig) -> list[float]:
-    """The fixed Morlet scales of the paper, 2, 4, 8, 16, 32 tokens, dealt out to the heads in turn."""
-    return [2.0 ** (1 + h % 5) for h in range(cfg.n_head)]
+def _sliding(cfg: GPTConfig) -> Filter:
+    return SlidingDFT(_fourier(cfg), window=128)
 
 
-SYSTEMS: dict[str, System] = {
-    s.name: s
-    for s in (
-        System("base-dot", "S1: causal dot-product attention, no filter", lambda cfg: AllPass()),
-        System("random-qk", "S2: random two-sided bands, never learned", lambda cfg: Unit(RandomBands(cfg.n_head, seed=0))),
-        System("fourier-qk", "S3: one two-sided band, its frequency learned per head", lambda cfg: Unit(_fourier(cfg))),
-        System("multifourier-qk", "S4: four two-sided bands, frequencies learned per head", lambda cfg: Unit(_multifourier(cfg))),
-        System("sliding-fourier-qk", "S9c: fourier-qk as a sliding DFT over the trailing 128 tokens", lambda cfg: Unit(SlidingDFT(_fourier(cfg), 128))),
-        System("causal-morlet", "S7: one-sided Morlet wavelets, scales 2 to 32 tokens, 128 taps", lambda cfg: Unit(Morlet(_scales(cfg), taps=128))),
-    )
-}  # fmt: skip
+def _morlet(cfg: GPTConfig) -> Filter:
+    """The fixed scales of the paper, 2, 4, 8, 16, 32 tokens, dealt out to the heads in turn."""
+    return Morlet([2.0 ** (1 + h % 5) for h in range(cfg.n_head)], taps=128)
+
+
+_ALL = (
+    System("base-dot", "S1: causal dot-product attention, no filter", lambda cfg: AllPass()),
+    System("random-qk", "S2: random two-sided bands, never learned", lambda cfg: Unit(RandomBands(cfg.n_head, seed=0))),
+    System("fourier-qk", "S3: one two-sided band, its frequency learned per head", lambda cfg: Unit(_fourier(cfg))),
+    System("multifourier-qk", "S4: four two-sided bands, learned per head", lambda cfg: Unit(_multifourier(cfg))),
+    System("sliding-fourier-qk", "S9c: the band in a DFT of the last 128 tokens", lambda cfg: Unit(_sliding(cfg))),
+    System("causal-morlet", "S7: one-sided Morlets, scales 2 to 32 tokens, 128 taps", lambda cfg: Unit(_morlet(cfg))),
+)
+SYSTEMS: dict[str, System] = {s.name: s for s in _ALL}
 
 
 def system(name: str) -> System:

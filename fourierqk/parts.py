@@ -1,0 +1,89 @@
+"""What filters are made of: units and their conversions, checks of what a caller gives, the causal convolution."""
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def period(tokens: float) -> float:
+    """The frequency, in cycles per token, of a wave that repeats every `tokens` tokens."""
+    if not tokens > 2:
+        raise ValueError(f"a period of {tokens} tokens is not above 2, the shortest a text can hold (Nyquist)")
+    return 1 / tokens
+
+
+def bins(k: float, n: int) -> float:
+    """The frequency (or bandwidth), in cycles per token, of `k` bins of a DFT over `n` tokens."""
+    if n < 1:
+        raise ValueError(f"a DFT needs n >= 1 tokens, not {n}")
+    return k / n
+
+
+def grid(n: int, like: Tensor) -> Tensor:
+    """The non-negative frequencies of a real DFT over `n` tokens, on the device and in the precision of `like`."""
+    return torch.fft.rfftfreq(n, dtype=like.dtype, device=like.device)
+
+
+def convolve(x: Tensor, kernel: Tensor) -> Tensor:
+    """Causal convolution along time. x: (B, heads, T, d), kernel: (heads | 1, taps).
+
+    A product with the lower-triangular Toeplitz matrix: the future is multiplied by exact zeros, where an FFT would
+    leave round-off, and at T up to several hundred it is the fastest on a CPU (benchmarks/filters.py).
+    """
+    b, heads, n, d = x.shape
+    h = kernel[:, :n]
+    h = F.pad(h, (n - 1, n - h.shape[-1])).flip(-1)  # lags n - 1 .. -(n - 1), zero where there is no tap
+    toeplitz = h.unfold(-1, n, 1).flip(-2).expand(heads, -1, -1)  # entry (t, s): the tap at lag t - s
+    y = toeplitz @ x.permute(1, 2, 0, 3).reshape(heads, n, b * d)
+    return y.view(heads, n, b, d).permute(2, 0, 1, 3)
+
+
+def check_signal(x: Tensor) -> None:
+    if x.dim() != 4 or not x.is_floating_point() or x.shape[-2] < 1:
+        raise ValueError(
+            f"a filter expects a real (batch, heads, time, d) signal with time >= 1, got {tuple(x.shape)} of {x.dtype}"
+        )
+
+
+def precise(x: Tensor) -> Tensor:
+    """A signal in at least float32, whatever it came in: in bfloat16 a sum over the whole text loses the text."""
+    check_signal(x)
+    return x if x.dtype == torch.float64 else x.float()
+
+
+def check_heads(heads: int, x: Tensor) -> None:
+    if heads not in (1, x.shape[1]):
+        raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
+
+
+def per_head(value: float | Sequence[float] | Tensor, heads: int) -> Tensor:
+    """One value a head, as a column (heads, 1): a single value serves all heads."""
+    v = torch.as_tensor(value, dtype=torch.get_default_dtype()).reshape(-1, 1)
+    heads = check_count(heads, "heads")
+    if not len(v) or 1 not in (len(v), heads) and len(v) != heads:
+        raise ValueError(f"{len(v)} values for {heads} heads: give one, or one a head")
+    return v.expand(max(heads, len(v)), 1).clone()
+
+
+def check_frequency(f: Tensor) -> Tensor:
+    if not ((f > 0) & (f < 0.5)).all():
+        raise ValueError(
+            f"frequency {f.flatten().tolist()} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle "
+            "in two tokens. period(tokens) and bins(k, n) convert."
+        )
+    return f
+
+
+def check_width(w: float) -> float:
+    if not w > 0:
+        raise ValueError(f"bandwidth {w} must be above 0 cycles per token")
+    return float(w)
+
+
+def check_count(count: int, name: str, most: float = math.inf) -> int:
+    if not 1 <= count <= most or count % 1:
+        limit = f", at most {most}" if most < math.inf else ""
+        raise ValueError(f"{name} = {count} must be a whole number, at least 1{limit}")
+    return int(count)
