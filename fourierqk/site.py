@@ -1,0 +1,168 @@
+"""The book's Sphinx extension: live widgets and plotly figures without a kernel, everything served by the site itself.
+
+Widgets and figures reach the page as JSON in a div; site.js draws them when they come near the screen. Two myst-nb
+plugins make the divs (entry points in pyproject.toml), the extension copies the scripts beside the pages.
+"""
+import hashlib
+import html
+import importlib.metadata
+import json
+import os
+import shutil
+from pathlib import Path
+
+import plotly
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+from fourierqk import widgets
+
+__all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
+
+PACKAGE = Path(__file__).parent
+PLOTLY = "application/vnd.plotly.v1+json"
+HEIGHT = 420  # pixels kept free for a figure that states none
+WIDGETS = ("filter_designer",)
+
+log = logging.getLogger(__name__)
+
+
+# ---------------------------------------------------------------- outputs -> page
+
+
+class WidgetFigure:
+    """Renders a `fourierqk.widgets.Widget`: a myst-nb MIME plugin."""
+
+    mime_priority_overrides = [("*", widgets.MIME, 1)]  # before the ipywidgets view and text/html
+
+    @staticmethod
+    def handle_mime(renderer, data, inline: bool) -> list[nodes.Element] | None:
+        if inline or data.mime_type != widgets.MIME:
+            return None
+        name = data.content["widget"]
+        missing = "<noscript>This live figure needs JavaScript.</noscript>"
+        return [_island("fqk-live", data.content["settings"], missing, {"data-widget": f"{name}.js?v={_digest([name])}"})]
+
+
+class PlotlyFigure:
+    """Renders a plotly figure, in the page's colours. Its layout.meta["alt"] says what is to be seen."""
+
+    mime_priority_overrides = [("*", PLOTLY, 2)]
+
+    @staticmethod
+    def handle_mime(renderer, data, inline: bool) -> list[nodes.Element] | None:
+        if inline or data.mime_type != PLOTLY:
+            return None
+        layout = dict(data.content.get("layout", {}))
+        alt = (layout.get("meta") or {}).get("alt", "")
+        if not alt:
+            where = renderer.document["source"]
+            log.warning('a figure has no text for readers who cannot see it: set layout.meta = {"alt": ...}', location=where)
+        template = layout.pop("template", {}).get("layout", {})  # the page brings its own, but for the line colours
+        content = {key: data.content[key] for key in ("data", "frames", "config") if data.content.get(key)}
+        content |= {"layout": layout, "colorway": template.get("colorway")}
+        style = f"min-height: {layout.get('height', HEIGHT)}px"
+        missing = f"<noscript>{html.escape(alt)}</noscript>"
+        return [_island("fqk-figure", content, missing, {"role": "img", "aria-label": alt, "style": style})]
+
+
+def _island(kind: str, content: dict, fallback: str, attributes: dict[str, str]) -> nodes.raw:
+    """A div that site.js brings to life from the JSON inside it."""
+    spelled = "".join(f' {k}="{html.escape(v)}"' for k, v in attributes.items())
+    data = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")  # no </script> can end it early
+    text = f'<div class="{kind}"{spelled}><script type="application/json">{data}</script>{fallback}</div>'
+    return nodes.raw("", text, format="html", classes=["output"])
+
+
+# ---------------------------------------------------------------- assets
+
+
+def _classic(name: str) -> str:
+    """A widget's ES module as a classic script: modules do not load from file://."""
+    text = widgets.module(name)
+    head, found, tail = text.partition("\nexport default ")
+    if not found or "\nexport " in tail:
+        raise ExtensionError(f"fourierqk/widgets/{name}.js must have one export, `export default {{...}}`")
+    return f'(() => {{\n{head}\n(window.fourierqk ??= {{}})["{name}"] = {tail}}})();\n'
+
+
+def _copy_assets(app: Sphinx) -> None:
+    """Put scripts, styles, plotly.js and MathJax beside the pages; a page asks no other host for anything."""
+    if app.builder.format != "html":
+        return
+    out = Path(app.outdir) / "_static" / "fourierqk"
+    out.mkdir(parents=True, exist_ok=True)
+    for name in WIDGETS:
+        (out / f"{name}.js").write_text(_classic(name), "utf8")
+    shutil.copy(PACKAGE / "widgets" / "widgets.css", out)
+    for name in ("site.js", "site.css"):
+        shutil.copy(PACKAGE / name, out)
+    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", out)
+    mathjax = importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline/static/mathjax")
+    fonts = "output/chtml/fonts/woff-v2"
+    shutil.copytree(f"{mathjax}/{fonts}", out / "mathjax" / fonts, dirs_exist_ok=True)
+    shutil.copy(f"{mathjax}/tex-chtml-full.js", out / "mathjax")  # complete: the smaller builds fetch their extensions
+
+
+# ---------------------------------------------------------------- configuration
+
+
+def _digest(names: list[str] | None = None, leave_out: tuple[str, ...] = ()) -> str:
+    """A hash of the package's Python and JavaScript sources, or of the named widgets alone."""
+    if names:
+        text = "".join(widgets.module(name) for name in names).encode()
+    else:
+        files = (p for p in sorted(PACKAGE.rglob("*")) if p.suffix in {".py", ".js"} and p.name not in leave_out)
+        text = b"".join(p.relative_to(PACKAGE).as_posix().encode() + p.read_bytes() for p in files)
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+def _configure(app: Sphinx, config: Config) -> None:
+    """Before anything reads the configuration: the kernels' environment, the outputs' cache, the paper's claims."""
+    os.environ |= {widgets.BUILDING: "1", "PLOTLY_RENDERER": "plotly_mimetype", "TQDM_DISABLE": "1"}
+    config.external_toc_path = str(Path(config.external_toc_path).resolve())  # --toc _toc.yml: as seen from where make runs
+    config.fourierqk_sources = _digest()  # an "env" value: when it changes, Sphinx reads every chapter anew
+    cache = Path(app.outdir).parent / ".jupyter_cache"
+    # jupyter-cache compares cells alone, and would keep the outputs of an older library. What only draws is left out.
+    key = _digest(leave_out=("site.py", "site.js", "common.js", *(f"{name}.js" for name in WIDGETS)))
+    for stale in cache.glob("*"):
+        if stale.name != key:
+            shutil.rmtree(stale, ignore_errors=True)
+    config.nb_execution_cache_path = str(cache / key)
+    config.myst_substitutions = config.myst_substitutions | _claims(Path(app.srcdir) / "claims.json")
+
+
+def _claims(path: Path) -> dict[str, str]:
+    """The substitutions of claims.json, {key: {"text": ..., "source": ...}}: a key stands for its text."""
+    try:
+        claims = json.loads(path.read_text("utf8")) if path.exists() else {}
+        return {key: claim["text"] for key, claim in claims.items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise ExtensionError(f'{path} must hold {{"key": {{"text": ..., "source": ...}}}}: {type(e).__name__} {e}') from e
+
+
+# ---------------------------------------------------------------- pages
+
+
+def _repair(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Mend the stock pages: an error in the console, and roles in the bibliography that screen readers trip over.
+
+    Thebe's scripts are emitted twice, and useless here: no page runs code on a server.
+    """
+    context["script_files"] = [s for s in context["script_files"] if "thebe" not in str(s).lower()]
+    for wrong in (' role="list" class="citation-list"', ' role="doc-biblioentry"'):
+        context["body"] = context.get("body", "").replace(wrong, "")
+
+
+def setup(app: Sphinx) -> dict[str, object]:
+    app.add_config_value("fourierqk_sources", "", "env", str)
+    app.add_css_file("fourierqk/widgets.css")
+    app.add_css_file("fourierqk/site.css")
+    app.add_js_file("fourierqk/site.js", loading_method="defer")
+    app.connect("config-inited", _configure)
+    app.connect("builder-inited", _copy_assets)
+    app.connect("html-page-context", _repair, priority=950)  # after the theme and its extensions
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

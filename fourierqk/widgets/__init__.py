@@ -1,0 +1,68 @@
+"""Live figures for the book, JupyterLab and Colab: `FilterDesigner`, and `Widget`, what every widget is built on."""
+import os
+from pathlib import Path
+
+import anywidget
+
+MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
+BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a book build
+
+__all__ = ["FilterDesigner", "Widget"]
+
+
+def source(name: str) -> str:
+    """The text of a file beside this one."""
+    return (Path(__file__).parent / name).read_text("utf8")
+
+
+def module(name: str) -> str:
+    """The ES module of a widget: the shared part and the widget's own, one text without imports."""
+    return source("common.js") + "\n" + source(f"{name}.js")
+
+
+class Widget(anywidget.AnyWidget):
+    """A figure that computes and draws by itself in the browser (abstract). Python carries its settings, no more.
+
+    A subclass in x.py names its script (`script = "x"`, `_esm = module("x")`) and declares synced traits. In a live
+    notebook it is an ipywidget: observe, link, jslink, VBox. In a book build it has no kernel to talk to, and its
+    output is its settings under a MIME type of our own, which fourierqk.site turns into the same figure.
+    """
+
+    script = ""
+    _css = source("widgets.css")
+    _ipython_display_ = None  # ipywidgets 7 would prefer it to _repr_mimebundle_
+
+    def settings(self) -> dict[str, object]:
+        """The synced traits of its own: all that the browser needs."""
+        inherited = anywidget.AnyWidget.class_trait_names()
+        own = (name for name in self.trait_names(sync=True) if name not in inherited and name[0] != "_")
+        return {name: getattr(self, name) for name in sorted(own)}
+
+    def open(self) -> None:
+        """Open the channel to the browser, except in a book build, where it would leave dead state in every page."""
+        if not _building():
+            super().open()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.settings().items())})"
+
+    def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict, dict]:
+        ours = {"text/plain": repr(self), MIME: {"widget": self.script, "settings": self.settings()}}
+        if _building():
+            return ours, {}
+        live = super()._repr_mimebundle_(**kwargs)
+        data, metadata = live if isinstance(live, tuple) else (live, {})  # Colab needs the metadata
+        return {**data, **ours}, metadata
+
+
+def _building() -> bool:
+    return os.environ.get(BUILDING) == "1"
+
+
+def __getattr__(name: str) -> type:
+    """Import a widget when it is asked for, since a widget's module imports this one."""
+    if name == "FilterDesigner":
+        from fourierqk.widgets.filter_designer import FilterDesigner
+
+        return FilterDesigner
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,210 @@
+// What all widgets share: theme, a small canvas plotter, controls. Python puts this text in front of a widget's own
+// file; together they are one ES module without imports, so that it also loads as a classic script from file://.
+
+// ---------------------------------------------------------------- theme
+// The computed text colour tells light from dark in the book, in JupyterLab and in Colab alike.
+function themeOf(el) {
+  const [r, g, b] = getComputedStyle(el).color.match(/[\d.]+/g).map(Number);
+  const dark = 0.299 * r + 0.587 * g + 0.114 * b > 140;
+  const ink = (alpha) => `rgba(${r},${g},${b},${alpha})`;
+  return {
+    ink, fg: ink(1), muted: ink(0.75), frame: ink(0.35), grid: ink(0.14), font: getComputedStyle(el).fontFamily,
+    past: dark ? "#6cb2f5" : "#2b6cb0", future: dark ? "#fc8181" : "#c53030", band: dark ? "#b79cf7" : "#6b46c1",
+  };
+}
+
+function watchTheme(redraw) {
+  const seen = new MutationObserver(redraw);
+  seen.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme", "data-mode", "theme", "class"] });
+  seen.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "data-jp-theme-name", "class"] });
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  system.addEventListener("change", redraw);
+  return () => { seen.disconnect(); system.removeEventListener("change", redraw); };
+}
+
+// ---------------------------------------------------------------- elements and controls
+function element(tag, props = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [key, value] of Object.entries(props)) key in node ? (node[key] = value) : node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+// JupyterLab's command mode eats the arrow keys unless the input itself carries this attribute.
+const KEYS = { "data-lm-suppress-shortcuts": "true" };
+
+// Every control: {node, show(value)}; `change(value)` is called with what the reader chose. Labels wrap their input,
+// so that no ids are needed and any number of instances can share a page.
+function menu(label, options, change) {
+  const select = element("select", KEYS, ...Object.entries(options).map(([value, text]) => element("option", { value }, text)));
+  select.addEventListener("change", () => change(select.value));
+  return { node: element("label", { className: "fqk-control" }, element("span", {}, label), select), show: (v) => { select.value = v; } };
+}
+
+// A slider with a number field beside it for exact values. to/from map a value to the slider's own scale; say(value)
+// is the text that a screen reader hears, note(value) the text after the field.
+function slider(label, { min, max, step, digits = 4, to = (v) => v, from = (v) => v, fieldStep, say, note }, change) {
+  const range = element("input", { type: "range", min: to(min), max: to(max), step, ...KEYS });
+  const field = element("input", { type: "number", min, max, step: fieldStep, "aria-label": `${label}, exact value`, ...KEYS });
+  const after = element("span", { className: "fqk-note" });
+  let shown = null;
+  const show = (v) => {
+    shown = v;
+    range.value = to(v);
+    range.setAttribute("aria-valuetext", say(v));
+    if (document.activeElement !== field) field.value = +v.toPrecision(digits);
+    after.textContent = note(v);
+  };
+  const choose = (v) => { change(Math.min(max, Math.max(min, v))); };
+  range.addEventListener("input", () => choose(+from(+range.value).toPrecision(6)));
+  field.addEventListener("change", () => (field.value === "" ? show(shown) : choose(+field.value)));
+  field.addEventListener("blur", () => show(shown));
+  const node = element("div", { className: "fqk-control" },
+    element("label", {}, element("span", {}, label), range), element("div", { className: "fqk-exact" }, field, after));
+  return { node, show, enable: (on) => { range.disabled = field.disabled = !on; node.classList.toggle("fqk-off", !on); } };
+}
+
+function textbox(label, limit, change) {
+  const area = element("textarea", { rows: 2, maxLength: limit, spellcheck: false, ...KEYS });
+  area.addEventListener("input", () => { area.setAttribute("aria-invalid", area.value === ""); if (area.value) change(area.value); });
+  return {
+    node: element("label", { className: "fqk-control" }, element("span", {}, label), area),
+    show: (v) => { if (area.value !== v && !(area.value === "" && document.activeElement === area)) area.value = v; },
+  };
+}
+
+// ---------------------------------------------------------------- one panel on a canvas
+// plot = {title, xlabel, ylabel, x: {min, max, ticks, map?}, y: {min, max, ticks}, top?: ticks, toplabel?, foot?,
+// paint(g, X, Y, theme, box), read(x) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
+class Panel {
+  constructor(height, press) {
+    this.height = height;
+    this.canvas = element("canvas", { role: "img" });
+    this.tip = element("div", { className: "fqk-tip", hidden: true, "aria-hidden": "true" });
+    this.node = element("div", { className: "fqk-panel" }, this.canvas, this.tip);
+    const point = (e) => {
+      const x = this.valueAt(e.clientX);
+      this.tip.hidden = x === null;
+      if (x === null) return;
+      if (press && (e.buttons & 1)) press(x);
+      this.tip.textContent = this.plot.read(x);
+    };
+    this.canvas.addEventListener("pointerdown", point);
+    this.canvas.addEventListener("pointermove", point);
+    this.canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+  }
+
+  valueAt(clientX) {
+    const { left, width } = this.box, { min, max, map = (v) => v, unmap = (v) => v } = this.plot.x;
+    const u = (clientX - this.canvas.getBoundingClientRect().left - left) / width;
+    return u < 0 || u > 1 ? null : unmap(map(min) + u * (map(max) - map(min)));
+  }
+
+  draw(plot, theme) {
+    this.plot = plot;
+    const w = this.node.clientWidth, h = this.height, dpr = window.devicePixelRatio || 1, { canvas } = this;
+    if (!w) return; // not laid out yet: the ResizeObserver calls again
+    if (canvas.width !== Math.round(w * dpr) || canvas.height !== Math.round(h * dpr)) {
+      canvas.width = Math.round(w * dpr);
+      canvas.height = Math.round(h * dpr);
+      canvas.style.height = `${h}px`;
+    }
+    canvas.setAttribute("aria-label", plot.alt);
+    const g = canvas.getContext("2d");
+    g.setTransform(dpr, 0, 0, dpr, 0, 0);
+    g.clearRect(0, 0, w, h);
+    const top = plot.top ? 54 : 28, left = 50, foot = plot.foot || 0;
+    const box = (this.box = { left, top, width: w - left - 12, height: h - top - foot - 42 });
+    const { min, max, map = (v) => v } = plot.x;
+    const X = (v) => box.left + ((map(v) - map(min)) / (map(max) - map(min))) * box.width;
+    const Y = (v) => box.top + (1 - (v - plot.y.min) / (plot.y.max - plot.y.min)) * box.height;
+    this.axes(g, plot, theme, box, X, Y, w, h);
+    g.save();
+    plot.paint(g, X, Y, theme, box);
+    g.restore();
+  }
+
+  axes(g, plot, theme, box, X, Y, w, h) {
+    const bottom = box.top + box.height, text = (s, x, y, align, base) => { g.textAlign = align; g.textBaseline = base; g.fillText(s, x, y); };
+    const rule = (x0, y0, x1, y1) => { g.beginPath(); g.moveTo(x0, y0); g.lineTo(x1, y1); g.stroke(); };
+    g.lineWidth = 1;
+    g.font = `600 13px ${theme.font}`;
+    g.fillStyle = theme.fg;
+    text(plot.title, box.left, 6, "left", "top");
+    g.font = `12px ${theme.font}`;
+    g.fillStyle = theme.muted;
+    text(plot.xlabel, box.left + box.width / 2, h - 4, "center", "bottom");
+    g.save();
+    g.translate(11, box.top + box.height / 2);
+    g.rotate(-Math.PI / 2);
+    text(plot.ylabel, 0, 0, "center", "middle");
+    g.restore();
+    g.strokeStyle = theme.grid;
+    for (const [v, s] of plot.x.ticks) { rule(X(v), box.top, X(v), bottom); text(s, X(v), bottom + (plot.foot || 0) + 5, "center", "top"); }
+    for (const [v, s] of plot.y.ticks) { rule(box.left, Y(v), box.left + box.width, Y(v)); text(s, box.left - 5, Y(v), "right", "middle"); }
+    for (const [v, s] of plot.top || []) text(s, X(v), box.top - 4, "center", "bottom");
+    if (plot.toplabel) text(plot.toplabel, box.left, box.top - 18, "left", "bottom");
+    g.strokeStyle = theme.frame;
+    g.strokeRect(box.left + 0.5, box.top + 0.5, box.width, box.height);
+  }
+}
+
+// A curve through the points, and the area between it and zero.
+function curve(g, xs, ys, X, Y, colour, { fill = 0, width = 1.8, dash = [] } = {}) {
+  const line = new Path2D();
+  xs.forEach((x, i) => line.lineTo(X(x), Y(ys[i])));
+  if (fill) {
+    const area = new Path2D(line);
+    area.lineTo(X(xs[xs.length - 1]), Y(0));
+    area.lineTo(X(xs[0]), Y(0));
+    g.globalAlpha = fill;
+    g.fillStyle = colour;
+    g.fill(area);
+    g.globalAlpha = 1;
+  }
+  g.strokeStyle = colour;
+  g.lineWidth = width;
+  g.lineJoin = "round";
+  g.setLineDash(dash);
+  g.stroke(line);
+  g.setLineDash([]);
+}
+
+// ---------------------------------------------------------------- the widget protocol
+// build(model, change) -> {nodes, traits, update(theme)}: nodes fill the widget, update shows the model's state and
+// returns a sentence on it. Input redraws once a frame; the kernel, if there is one, hears of it after a pause.
+function mount({ model, el }, name, build) {
+  const root = element("section", { className: "fqk-widget", "aria-label": name });
+  const status = element("p", { className: "fqk-status", role: "status" });
+  let frame = 0, saving = 0, saying = 0;
+  const queue = () => { frame ||= requestAnimationFrame(redraw); };
+  const change = (key, value) => {
+    model.set(key, value);
+    queue();
+    clearTimeout(saving);
+    saving = setTimeout(() => model.save_changes(), 150);
+  };
+  const { nodes, traits, update } = build(model, change);
+  root.append(...nodes, status);
+  el.append(root);
+  function redraw() {
+    frame = 0;
+    const sentence = update(themeOf(root));
+    clearTimeout(saying);
+    saying = setTimeout(() => { status.textContent = sentence; }, status.textContent ? 300 : 0);
+  }
+  for (const key of traits) model.on(`change:${key}`, queue);
+  const size = new ResizeObserver(queue);
+  size.observe(root);
+  const unwatch = watchTheme(queue);
+  redraw();
+  return () => {
+    cancelAnimationFrame(frame);
+    clearTimeout(saving);
+    clearTimeout(saying);
+    for (const key of traits) model.off(`change:${key}`, queue);
+    size.disconnect();
+    unwatch();
+    root.remove();
+  };
+}

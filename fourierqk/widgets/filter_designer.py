@@ -1,0 +1,92 @@
+"""FilterDesigner: a filter's frequency response, impulse response and effect on a line of text, live."""
+import math
+from collections.abc import Callable
+
+import traitlets as t
+
+from fourierqk.filters import Causal, Filter, Gaussian, MexicanHat, Morlet, SlidingDFT
+from fourierqk.widgets import Widget, module
+
+TAPS = 128  # reach of the causal families, in tokens: the default of fourierqk.filters
+TEXT = "The tide comes in, the tide goes out, all day."
+LONGEST = 512  # characters of a line
+
+
+def _morlet(frequency: float, bandwidth: float) -> Filter:
+    """A Gaussian envelope of scale a has a spectrum of standard deviation 1 / (2 pi a): hence a, and omega0."""
+    return Morlet(scale=1 / (2 * math.pi * bandwidth), omega0=frequency / bandwidth, taps=TAPS)
+
+
+FAMILIES: dict[str, Callable[[float, float], Filter]] = {
+    "gaussian": lambda f, w: Gaussian(f, w),
+    "mexican-hat": lambda f, w: MexicanHat(f),
+    "causal-gaussian": lambda f, w: Causal(Gaussian(f, w), TAPS),
+    "causal-mexican-hat": lambda f, w: Causal(MexicanHat(f), TAPS),
+    "causal-morlet": _morlet,
+    "sliding-gaussian": lambda f, w: SlidingDFT(Gaussian(f, w), TAPS),
+}
+SIGNALS = ("spaces", "vowels", "capitals")
+
+
+class FilterDesigner(Widget):
+    """A filter on the bench: its frequency response, its impulse response and what it makes of a line of text.
+
+    family: "gaussian", "mexican-hat" (two-sided), "causal-gaussian", "causal-mexican-hat" (their future cut off),
+    "causal-morlet" or "sliding-gaussian"; the causal ones reach back 128 tokens. frequency: its centre, inside
+    (0, 1/2); bandwidth: a standard deviation, in (0, 1/2]; both in cycles per token (a Mexican hat has no bandwidth
+    of its own). text: 1 to 512 characters, made a signal of 0s and 1s by `signal`: 1 at "spaces" (line ends
+    included), "vowels" or "capitals". position: the token, from 0, whose view of the line is shaded; the middle if
+    None, the last if beyond the end.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "filter_designer"
+    _esm = module(script)
+    family = t.Enum(tuple(FAMILIES), "gaussian").tag(sync=True)
+    frequency = t.Float(1 / 16).tag(sync=True)
+    bandwidth = t.Float(1 / 64).tag(sync=True)
+    text = t.Unicode(TEXT).tag(sync=True)
+    signal = t.Enum(SIGNALS, "spaces").tag(sync=True)
+    position = t.Int(0).tag(sync=True)
+
+    def __init__(
+        self, family: str = "gaussian", frequency: float = 1 / 16, bandwidth: float = 1 / 64,
+        text: str = TEXT, signal: str = "spaces", position: int | None = None,
+    ) -> None:  # fmt: skip
+        position = len(text) // 2 if position is None else position
+        super().__init__(
+            family=family, frequency=frequency, bandwidth=bandwidth, text=text, signal=signal, position=position
+        )
+
+    @property
+    def filter(self) -> Filter:
+        """The filter now on the bench, from fourierqk.filters: hand it to a model."""
+        return FAMILIES[self.family](self.frequency, self.bandwidth)
+
+    @t.validate("frequency")
+    def _inside(self, proposal: t.Bunch) -> float:
+        if not 0 < proposal["value"] < 0.5:
+            raise t.TraitError(
+                f"frequency {proposal['value']} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle in "
+                "two tokens. fourierqk.period(tokens) and fourierqk.bins(k, n) convert."
+            )
+        return proposal["value"]
+
+    @t.validate("bandwidth")
+    def _wide(self, proposal: t.Bunch) -> float:
+        if not 0 < proposal["value"] <= 0.5:
+            raise t.TraitError(f"bandwidth {proposal['value']} must lie inside (0, 1/2] cycles per token")
+        return proposal["value"]
+
+    @t.validate("text")
+    def _some(self, proposal: t.Bunch) -> str:
+        if not 1 <= len(proposal["value"]) <= LONGEST:
+            raise t.TraitError(f"text has {len(proposal['value'])} characters; the designer takes 1 to {LONGEST}")
+        return proposal["value"]
+
+    @t.validate("position")
+    def _counted(self, proposal: t.Bunch) -> int:
+        if proposal["value"] < 0:
+            raise t.TraitError(f"position {proposal['value']} must be 0 or more: tokens count from 0")
+        return proposal["value"]

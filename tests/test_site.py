@@ -1,0 +1,142 @@
+"""The built book, as a reader's browser sees it, with no network behind it."""
+import re
+from pathlib import Path
+
+import pytest
+from conftest import SITE
+from viewing import opened, served
+
+PAGES = sorted(p.name for p in SITE.glob("*.html") if p.name != "index.html")
+PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+LOOKS = {
+    "light": {"color_scheme": "light"},
+    "dark": {"color_scheme": "dark"},
+    "phone": PHONE,
+}
+SLIDER = "input[type=range]"
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    with served(site) as where:
+        yield where
+
+
+def visit(page, url: str) -> None:
+    """Open a page and scroll through it, so that every lazy figure is drawn."""
+    page.goto(url)
+    for island in page.locator(".fqk-live, .fqk-figure").all():
+        island.scroll_into_view_if_needed()
+        island.and_(page.locator("[data-drawn]")).wait_for(timeout=20_000)
+    page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
+    page.wait_for_timeout(100)
+
+
+def test_there_is_a_book(site):
+    assert {"intro.html", "search.html"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", PAGES)
+def test_page(address, browser, name, look):
+    with opened(browser, **LOOKS[look]) as view:
+        visit(view.page, f"{address}/{name}")
+        assert view.page.evaluate("document.documentElement.dataset.theme") == ("dark" if look == "dark" else "light")
+        wide = view.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert wide <= 0, f"scrolls {wide} pixels sideways"
+        assert not view.page.evaluate(MUTE), "figures or images without a text for those who cannot see them"
+        assert not view.page.locator(".MathJax_Error, mjx-merror").count(), "a formula that MathJax cannot read"
+        assert view.faults == []
+
+
+# Images, plotly figures and canvases that say nothing (an empty alt is allowed where the theme says the name in words).
+MUTE = """[...document.querySelectorAll("main img, .fqk-figure, canvas")]
+    .filter((n) => !(n.getAttribute("alt") || n.getAttribute("aria-label") || "").trim()).map((n) => n.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_axe(address, browser, name, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    with opened(browser, color_scheme=scheme) as view:
+        visit(view.page, f"{address}/{name}")
+        found = Axe().run(view.page).response["violations"]
+        grave = [v for v in found if v["impact"] in {"moderate", "serious", "critical"}]
+        assert not grave, [(v["id"], v["help"], [n["html"][:200] for n in v["nodes"][:3]]) for v in grave]
+
+
+def test_widget_answers_the_arrow_keys(address, browser):
+    """On the landing page: keys move the frequency, the picture, its description and the sentence under it."""
+    with opened(browser) as view:
+        visit(view.page, f"{address}/intro.html")
+        widget = view.page.locator(".fqk-widget").first
+        slider, canvas = widget.locator(SLIDER).first, widget.locator("canvas").first
+        said, shown = canvas.get_attribute("aria-label"), canvas.evaluate("c => c.toDataURL()")
+        before = slider.get_attribute("aria-valuetext")
+        slider.focus()
+        for _ in range(10):
+            view.page.keyboard.press("ArrowRight")
+        view.page.wait_for_timeout(500)
+        assert slider.get_attribute("aria-valuetext") != before
+        assert canvas.get_attribute("aria-label") != said
+        assert canvas.evaluate("c => c.toDataURL()") != shown
+        frequency = widget.locator("input[type=number]").first.input_value()
+        assert f"{float(frequency):.3g}" in widget.locator("[role=status]").inner_text()
+        assert view.faults == []
+
+
+def test_widget_is_redrawn_for_the_other_theme(address, browser):
+    with opened(browser) as view:
+        visit(view.page, f"{address}/intro.html")
+        canvas = view.page.locator(".fqk-widget canvas").first
+        light = canvas.evaluate("c => c.toDataURL()")
+        view.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+        view.page.wait_for_timeout(500)
+        assert canvas.evaluate("c => c.toDataURL()") != light
+
+
+def test_figures_follow_the_theme(address, browser):
+    name = next(p for p in PAGES if 'class="fqk-figure"' in (SITE / p).read_text("utf8"))
+    colour = "getComputedStyle(document.querySelector('.fqk-figure .xtick text')).fill"
+    with opened(browser) as view:
+        visit(view.page, f"{address}/{name}")
+        light = view.page.evaluate(colour)
+        view.page.evaluate("document.documentElement.dataset.theme = 'dark'")
+        view.page.wait_for_timeout(1000)
+        assert view.page.evaluate(colour) != light
+
+
+def test_reads_from_disk(site, browser):
+    """The unpacked zip, opened with a double click: no server, no network."""
+    with opened(browser) as view:
+        visit(view.page, (SITE / "intro.html").as_uri())
+        assert view.page.locator(".fqk-widget canvas").count() >= 3
+        assert view.faults == []
+
+
+def test_search_finds_the_attention_chapter(address, browser):
+    with opened(browser) as view:
+        view.page.goto(f"{address}/search.html?q=frequency")
+        view.page.locator("#search-results li a").first.wait_for(timeout=10_000)
+        assert view.faults == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_page_source(name):
+    """No address of another host is loaded, and every figure is data: plotly.js is in the site once."""
+    text = (SITE / name).read_text("utf8")
+    loaded = re.findall(r"<(?:script|img|iframe)[^>]*\ssrc=\"([^\"]*)|<link rel=\"(?:stylesheet|preload|icon)\"[^>]*href=\"([^\"]*)", text)
+    assert not [a or b for a, b in loaded if re.match(r"(https?:)?//", a or b)]
+    assert len(text) < 3_000_000, "a page of several megabytes: too much data in its figures"
+
+
+def test_every_chapter_opens_in_colab(site):
+    """The Colab button leads to the notebook beside the chapter, in the repository that _config.yml names."""
+    root = Path(__file__).parent.parent
+    repository = re.search(r"url: https://github.com/(\S+)", (root / "_config.yml").read_text("utf8"))[1]
+    for chapter in sorted((root / "book").glob("*.md")):
+        page = SITE / f"{chapter.stem}.html"
+        if page.exists() and "{code-cell}" in chapter.read_text("utf8"):
+            link = f"https://colab.research.google.com/github/{repository}/blob/main/book/{chapter.stem}.ipynb"
+            assert link in page.read_text("utf8"), chapter.name

@@ -1,0 +1,57 @@
+"""Pages opened with the network cut off and every fault noted, for the tests that need a browser."""
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
+
+
+class Page:
+    """A page with a log of everything that went wrong on it: `page` is Playwright's, `faults` a list of texts."""
+
+    def __init__(self, browser, **options) -> None:
+        self.context = browser.new_context(**options)
+        self.page, self.faults = self.context.new_page(), []
+        self.context.route("**/*", self._route)
+        self.page.on("console", lambda m: self._fault(m.type in {"error", "warning"}, f"console {m.type}: {m.text}"))
+        self.page.on("pageerror", lambda e: self._fault(True, f"error: {e}"))
+        self.page.on("requestfailed", lambda r: self._fault(True, f"failed: {r.url}"))
+        self.page.on("response", lambda r: self._fault(r.status >= 400, f"{r.status}: {r.url}"))
+
+    def _fault(self, wrong: bool, text: str) -> None:
+        if wrong:
+            self.faults.append(text)
+
+    def _route(self, route) -> None:
+        if route.request.url.startswith(LOCAL):
+            return route.continue_()
+        self.faults.append(f"foreign: {route.request.url}")
+        return route.abort()
+
+
+@contextmanager
+def opened(browser, **options) -> Iterator[Page]:
+    """A new page, 1200 by 900 and light unless told otherwise."""
+    visit = Page(browser, **{"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"} | options)
+    try:
+        yield visit
+    finally:
+        visit.context.close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on a free port of 127.0.0.1; yields its address."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
