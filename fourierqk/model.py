@@ -123,7 +123,8 @@ class GPT(nn.Module):
         logits = self.head(self.norm(x))
         if targets is None:
             return logits, None
-        return logits, F.cross_entropy(logits.float().flatten(0, 1), targets.flatten())
+        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))  # autocast hands over bfloat16
+        return logits, F.cross_entropy(precise.flatten(0, 1), targets.flatten())
 
 
 def filter_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
@@ -136,7 +137,8 @@ def filter_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
 def generate(model: GPT, idx: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Tensor:
     """Continue a text by n tokens, one at a time, each drawn from the model's last prediction.
 
-    idx: (B, T) -> (B, T + n); the model sees the last block_size tokens. temperature 0 takes the likeliest token.
+    idx: (B, T) -> (B, T + n), on any device; the model, on its own, sees the last block_size tokens. temperature 0
+    takes the likeliest token.
     """
     if idx.dim() != 2 or idx.shape[1] < 1 or n < 0 or not temperature >= 0:
         raise ValueError(
@@ -144,13 +146,14 @@ def generate(model: GPT, idx: Tensor, n: int, temperature: float = 1.0, seed: in
             f"got a prompt {tuple(idx.shape)}, {n=}, {temperature=}"
         )
     rng, was_training = torch.Generator(device="cpu").manual_seed(seed), model.training
+    device = next(model.parameters()).device
     model.eval()
     for _ in range(n):
-        logits = model(idx[:, -model.cfg.block_size :])[0][:, -1].float()
+        logits = model(idx[:, -model.cfg.block_size :].to(device))[0][:, -1].float().cpu()
         if temperature == 0:
             new = logits.argmax(-1, keepdim=True)
         else:  # drawn on the CPU, so that a seed means the same text on every device
-            new = torch.multinomial((logits / temperature).softmax(-1).cpu(), 1, generator=rng).to(idx.device)
-        idx = torch.cat([idx, new], 1)
+            new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=rng)
+        idx = torch.cat([idx, new.to(idx.device)], 1)
     model.train(was_training)
     return idx
