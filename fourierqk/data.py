@@ -13,7 +13,7 @@ import tempfile
 import time
 import urllib.request
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -53,6 +53,8 @@ class Corpus:
         for split in ("train", "val"):
             if not len(getattr(self, split)):
                 raise ValueError(f"the {split} split of {self.name} is empty: a corpus needs text in both")
+        if self.oracle is not None and self.oracle.shape != self.val.shape:
+            raise ValueError(f"the oracle judges {len(self.oracle)} tokens, the val split has {len(self.val)}")
 
     def _split(self, split: str, length: int) -> Tensor:
         """The ids of a split, once it is known to hold a window of `length` tokens and the one after it."""
@@ -103,9 +105,12 @@ class Corpus:
         """The ids of a text, (len(text),). ValueError names a character that the corpus does not have, and where."""
         return _encode(text, self.vocab, self.name)
 
-    def decode(self, ids: Tensor) -> str:
-        """The text of ids (N,)."""
-        return "".join(self.vocab[i] for i in torch.as_tensor(ids).tolist())
+    def decode(self, ids: Tensor | Sequence[int]) -> str:
+        """The text of ids (N,). ValueError for an id that stands for nothing."""
+        ids = torch.as_tensor(ids, dtype=torch.int64)
+        if len(ids) and not (0 <= ids.min() and ids.max() < len(self.vocab)):
+            raise ValueError(f"ids must lie between 0 and {len(self.vocab) - 1}, got {ids.min()} to {ids.max()}")
+        return "".join(self.vocab[i] for i in ids.tolist())
 
     def oracle_loss(self, start: int, stop: int) -> float:
         """Mean nats per token of the best possible predictor over val[start:stop]."""
@@ -178,7 +183,7 @@ def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> C
     if named:
         file = Path(named).expanduser()
         file = file / FILE if file.is_dir() else file
-        raw = _read(file)
+        raw = _read(file, "" if path else " (FOURIERQK_DATA names it)")
         if not _genuine(raw):
             raise ValueError(
                 f"{file} is not tiny Shakespeare (sha256 {_digest(raw)}, expected {SHA256}). "
@@ -189,9 +194,9 @@ def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> C
     return _characters("shakespeare", raw.decode("ascii"))
 
 
-def _read(file: Path) -> bytes:
+def _read(file: Path, who: str = "") -> bytes:
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {file}")
+        raise FileNotFoundError(f"there is no file {file}{who}")
     return file.read_bytes()
 
 

@@ -178,10 +178,10 @@ class Oracle:
 # behind it a word takes 7 characters on average, hence a line 21 and a speech 84: periods from which no filter of the
 # zoo starts. Each speaker has images of its own; the last line rhymes with the second; no one speaks twice running.
 #
-#     MAUD: Gather storms,
-#     Silver rivers sleep
+#     IVO: Gather storms,
+#     Silver sailors sleep
 #     Beneath lonely stars,
-#     Gentle moths weep.
+#     Tender shadows weep.
 
 _CALLS = "Answer Behold Cherish Follow Forget Gather Kindle Mourn Praise Summon Trust Welcome".split()
 _PLACES = "Above Among Beneath Beyond Through Within".split()
