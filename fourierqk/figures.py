@@ -48,7 +48,8 @@ def response(filters: Filter | Mapping[str, Filter], n: int = 512, max_freq: flo
         with torch.no_grad():
             f = grid(n, filters[name]._like)
             magnitude = draw.array(filters[name].response(f).abs()).reshape(-1, len(f))
-        f, magnitude = draw.array(f)[f <= max_freq], magnitude[:, f <= max_freq]
+        f = draw.array(f)
+        f, magnitude = f[f <= max_freq], magnitude[:, f <= max_freq]
         for i, m in enumerate(magnitude):
             draw.line(fig, f, m, name, colour, legend=i == 0 and len(filters) > 1)
         peak = draw.at(f[magnitude.argmax() % len(f)])
@@ -78,7 +79,7 @@ def impulse(filters: Filter | Mapping[str, Filter], n: int = 64, head: int = 0) 
                     style = dict(type="scatter", mode="lines", line=dict(color=colour, dash=_DASHES[i % len(_DASHES)]))
                 data = dict(x=lag[part].tolist(), y=draw.numbers(h_i[part]), name=side, legendgroup=side)
                 fig.add_trace(data | style | dict(showlegend=row == 1 and i == 0), row=row, col=1)
-        energy = (h**2).sum(0)
+        energy = (h.astype(float) ** 2).sum(0)
         share = energy[lag < 0].sum() / max(energy.sum(), 1e-300)
         seen.append(f"{name}: strongest at lag {lag[energy.argmax()]}, {share:.0%} of its energy in the future")
     draw.geometry(fig, 150 + 150 * len(filters)).update_layout(bargap=0.1, barmode="overlay")
@@ -114,7 +115,7 @@ def signals(
         for label, part in parts.items():
             dash = "dot" if label.endswith(", imaginary") else "solid"
             draw.line(fig, np.arange(start, start + len(part)), part, label, colour, dash, len(x) * len(parts) > 1)
-            seen.append(f"{label} runs from {say(part.min())} to {say(part.max())} over {len(part)} tokens")
+            seen.append(f"{label} runs from {say(np.nanmin(part))} to {say(np.nanmax(part))} over {len(part)} tokens")
     if text is not None:
         fig.update_xaxes(**draw.glyphs(text, start))
     return draw.alt(fig, "Signals over tokens", seen)
@@ -231,7 +232,7 @@ def loss_by_position(losses: Mapping[str, object] | object, floor: object | None
     fig = draw.figure("position in the window (tokens)", LOSS)
     for name, colour in draw.colours(losses).items():
         loss = draw.signal(name, losses[name])
-        draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1)
+        draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1 or floor is not None)
         seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
     draw.floor(fig, seen, floor)
     return draw.alt(fig, "Loss by position", seen)
@@ -240,11 +241,11 @@ def loss_by_position(losses: Mapping[str, object] | object, floor: object | None
 def audit(result: object) -> go.Figure:
     """The influence map of an `Audit`, on a log scale: how far each token moves each prediction.
 
-    Row t, column s: the change at output t when token s changes. Left of the diagonal lies the past (blue), right of
-    it the future (red): one red cell is a leak.
+    Row t, column s: the change at output t when token s changes; NaN where s was not tried. Left of the diagonal lies
+    the past (blue), right of it the future (red): one red cell is a leak.
     """
     m = np.abs(draw.array(result.influence).astype(float))
-    decades, top = 6, m.max() or 1.0  # what lies further below the strongest influence stays transparent
+    decades, top = 6, np.nanmax(m, initial=0) or 1.0  # what lies further below the strongest stays transparent
     strength = np.clip(1 + np.log10(np.maximum(m / top, 1e-300)) / decades, 0, 1)
     future = np.triu(np.ones(m.shape, dtype=bool), 1)
     ticks = [f"{say(top)}, future", f"≤ {say(top * 10.0**-decades)}", f"{say(top)}, past"]
@@ -253,9 +254,9 @@ def audit(result: object) -> go.Figure:
     draw.matrix(fig, np.where(future, -strength, strength), 1, PAST, FUTURE, bar)
     ends = [-0.5, len(m) - 0.5]
     fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
-    ahead = (m * future).max()
+    ahead, most = (np.nanmax(part, initial=0) for part in (m * future, m))
     seen = f"the strongest influence of a future token is {say(ahead)}" if ahead else "no future token moves an output"
-    return draw.alt(fig, f"Influence map, verdict {result.verdict}", [seen, f"that of any token is {say(m.max())}"])
+    return draw.alt(fig, f"Influence map, verdict {result.verdict}", [seen, f"that of any token is {say(most)}"])
 
 
 def bars(

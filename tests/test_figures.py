@@ -1,0 +1,341 @@
+"""Figures: what they draw is the data, and they say what is to be seen, in both senses, on white and on dark."""
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import torch
+
+from fourierqk import draw, figures
+from fourierqk.filters import Analytic, Bank, Causal, Gaussian, Morlet, RandomBands, Tone, shelf
+from fourierqk.zoo import SYSTEMS
+
+RNG = np.random.default_rng(0)
+T = np.arange(64)
+BAND = Gaussian(0.1, 0.05)
+LOSS = SimpleNamespace(mean=0.5, se=0.01)  # as leakage.Loss
+
+
+def run(start: float) -> SimpleNamespace:
+    """As train.History."""
+    return SimpleNamespace(steps=[0, 100, 200], ordered=[start, 1.5, 1.0], honest=[start, 1.75, 1.25])
+
+
+def leaky() -> SimpleNamespace:
+    """As an Audit: token 5 reaches output 2."""
+    influence = torch.eye(8)
+    influence[2, 5], influence[6, 1] = 1e-3, 1e-2
+    return SimpleNamespace(influence=influence, verdict="leaks")
+
+
+FIGURES = {
+    "response": lambda: figures.response({"band": Gaussian(0.125, 0.02), "two heads": Morlet([4.0, 8.0])}),
+    "impulse": lambda: figures.impulse({"band": BAND, "cut": Causal(BAND), "pair": Morlet()}),
+    "signals": lambda: figures.signals({"x": np.sin(T / 5), "pair": np.exp(1j * T / 5)}, text="to be or " * 7 + "!"),
+    "spectrum": lambda: figures.spectrum({"x": np.cos(2 * np.pi * T / 8), "noise": (T * 37) % 64 / 64}, periods=[8]),
+    "arrows": lambda: figures.arrows(np.cos(2 * np.pi * T[:16] / 8), 2),
+    "heatmap": lambda: figures.heatmap(np.tril(np.ones((5, 5))), labels="to be"),
+    "history": lambda: figures.history({"base-dot": run(4.0), "fourier-qk": run(3.0)}, floor=0.39),
+    "loss_by_position": lambda: figures.loss_by_position({"base-dot": torch.ones(9), "mine": T[:9]}, floor=0.39),
+    "audit": lambda: figures.audit(leaky()),
+    "bars": lambda: figures.bars({"base-dot": (1.25, 0.02), "fourier-qk": LOSS}, floor=0.39),
+}
+EACH = pytest.mark.parametrize("name", FIGURES)
+
+
+# What every figure owes its reader
+
+
+def test_every_function_is_tested_and_announced():
+    functions = {name for name in figures.__all__ if callable(getattr(figures, name))}
+    assert functions == set(FIGURES)
+    assert all(f"    {name}(" in figures.__doc__ for name in functions)
+
+
+@EACH
+def test_axes_have_titles_with_units(name):
+    axes = [a for a in FIGURES[name]().layout.to_plotly_json() if a.startswith(("xaxis", "yaxis"))]
+    titles = [FIGURES[name]().layout[a].title.text for a in axes]
+    said = [t for t in titles if t]
+    assert any(axis.startswith("x") and t for axis, t in zip(axes, titles, strict=True))
+    units = ("token", "steps", "factor", "nats", "value", "cycles", "weight", "system")
+    assert said and all(any(u in t for u in units) for t in said), said
+
+
+@EACH
+def test_the_alt_text_is_a_sentence_with_numbers(name):
+    alt = FIGURES[name]().layout.meta["alt"]
+    assert alt[0].isupper() and alt.endswith(".") and any(c.isdigit() for c in alt) and 40 < len(alt) < 500
+
+
+@EACH
+def test_figures_suit_light_and_dark_and_narrow_pages(name):
+    fig = FIGURES[name]()
+    look = fig.layout.template.layout
+    assert fig.layout.height <= 600 and fig.layout.width is None
+    assert {look.paper_bgcolor, look.plot_bgcolor} == {"rgba(0,0,0,0)"} and look.font.color == draw.TEXT
+    assert not {"white", "#fff", "#ffffff", "black", "#000", "#000000"} & set(fig.to_json().lower().split('"'))
+
+
+@EACH
+def test_figures_are_small_plain_json_without_mathjax(name):
+    text = FIGURES[name]().to_json()
+    assert len(text) < 20_000 and "$" not in text
+    assert "bdata" not in text and "NaN" not in text and "Infinity" not in text  # base64 arrays need a newer plotly.js
+    assert json.loads(text)["data"]
+
+
+@EACH
+def test_figures_do_not_change_from_call_to_call(name):
+    assert FIGURES[name]().to_json() == FIGURES[name]().to_json()
+
+
+# Colours
+
+
+def contrast(a: str, b: str) -> float:
+    def luminance(colour):
+        c = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_marks_and_words_stand_out_on_white_and_on_dark():
+    """WCAG 2: 3 for graphics on both, 4.5 for text on white, and 4 on dark, where no grey could have 4.5 on both."""
+    for colour in (draw.PAST, draw.FUTURE, draw.BASELINE, *draw.CATEGORIES):
+        assert contrast(colour, "#ffffff") >= 3 and contrast(colour, "#121212") >= 3, colour
+    assert contrast(draw.TEXT, "#ffffff") >= 4.5 and contrast(draw.TEXT, "#121212") >= 4
+
+
+def test_colour_blind_eyes_tell_the_systems_apart():
+    """CIELAB distances of over 20, for normal sight and two kinds of colour blindness (Machado et al. 2009)."""
+    deuteranopia = [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    protanopia = [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+    for eyes in (np.eye(3), deuteranopia, protanopia):
+        lab = []
+        for colour in (draw.BASELINE, *draw.CATEGORIES):
+            c = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+            c = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+            x, y, z = np.cbrt(xyz @ np.clip(eyes @ c, 0, 1) / [0.9505, 1, 1.089])
+            lab.append([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+        distance = np.linalg.norm(np.subtract.outer(lab, lab).diagonal(axis1=1, axis2=3), axis=-1)
+        assert distance[~np.eye(len(lab), dtype=bool)].min() > 20
+
+
+def test_a_system_has_one_colour_throughout():
+    assert set(figures.COLOURS) >= set(SYSTEMS) and len(set(figures.COLOURS.values())) == len(figures.COLOURS)
+    history, bars = FIGURES["history"](), FIGURES["bars"]()
+    assert {t.line.color for t in history.data if t.name.startswith("fourier-qk")} == {figures.COLOURS["fourier-qk"]}
+    assert list(bars.data[0].marker.color) == [figures.COLOURS["base-dot"], figures.COLOURS["fourier-qk"]]
+
+
+def test_others_get_colours_that_no_system_of_the_figure_owns():
+    colours = draw.colours(["mine", "fourier-qk", "yours"])
+    assert len(set(colours.values())) == 3 and colours["fourier-qk"] == figures.COLOURS["fourier-qk"]
+    many = draw.colours([*SYSTEMS, *(f"run {i}" for i in range(20))])
+    assert all(many[s] == figures.COLOURS[s] for s in SYSTEMS) and None not in many.values()
+
+
+# What is drawn is the data
+
+
+def points(trace) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(trace.x, dtype=float), np.array(trace.y, dtype=float)
+
+
+def test_a_response_is_the_filters():
+    filter = Gaussian([0.1, 0.2], 0.03)
+    fig = figures.response(filter, n=128, max_freq=0.25)
+    f = np.arange(33) / 128
+    for trace, centre in zip(fig.data, (0.1, 0.2), strict=True):
+        x, y = points(trace)
+        np.testing.assert_allclose(x, f, atol=1e-4)
+        np.testing.assert_allclose(y, np.exp(-((f - centre) ** 2) / (2 * 0.03**2)), atol=1e-4)
+    assert "highest at 0.0" in figures.response(Gaussian(0.0625, 0.01)).layout.meta["alt"]
+    assert "a period of 16 tokens" in figures.response(Gaussian(1 / 16, 0.01)).layout.meta["alt"]
+
+
+def test_an_impulse_shows_the_past_in_blue_and_the_future_in_red():
+    fig = figures.impulse(Gaussian(0.1, 0.05), n=32)
+    (x, y), (x_future, y_future) = (points(t) for t in fig.data)
+    assert [t.marker.color for t in fig.data] == [figures.PAST, figures.FUTURE]
+    assert x.tolist() == list(range(32)) and x_future.tolist() == list(range(-32, 0))
+    h = Gaussian(0.1, 0.05).impulse(64)[0].detach()
+    np.testing.assert_allclose(y, h[:32], atol=1e-4)
+    np.testing.assert_allclose(y_future, h[32:], atol=1e-4)
+
+
+@pytest.mark.parametrize("filter", [Morlet(8.0, taps=200), Causal(Gaussian(0.1, 0.05), 100)], ids=["pair", "real"])
+def test_a_causal_impulse_has_no_future_even_where_it_outlasts_the_figure(filter):
+    fig = figures.impulse(filter, n=16)
+    future = [t for t in fig.data if t.name == "future"]
+    assert future and all(v == 0 for t in future for v in t.y)
+    assert "0% of its energy in the future" in fig.layout.meta["alt"]
+
+
+def test_one_head_of_many_is_drawn():
+    first, second = (figures.impulse(Gaussian([0.1, 0.3], 0.05), head=h).data[0].y for h in (0, 1))
+    assert first != second and first == figures.impulse(Gaussian(0.1, 0.05)).data[0].y
+
+
+@pytest.mark.parametrize("name", shelf())
+def test_every_filter_on_the_shelf_can_be_drawn(name):
+    for fig in (figures.response(shelf()[name]), figures.impulse(shelf()[name]), figures.impulse(shelf()[name], n=1)):
+        assert len(fig.to_json()) < 25_000 and "nan" not in fig.layout.meta["alt"]
+
+
+def test_learned_and_float64_filters_can_be_drawn():
+    for filter in (Gaussian(learn=True), Analytic(RandomBands(3)).double(), Bank(Gaussian(heads=4), Tone()).double()):
+        assert figures.response(filter).data and figures.impulse(filter, n=7).data
+
+
+def test_signals_of_all_kinds_are_drawn_alike():
+    y = [0.0, 1.5, -2.0]
+    for x in (y, np.array(y), torch.tensor(y), torch.tensor(y, requires_grad=True)):
+        fig = figures.signals(x, start=5)
+        assert list(fig.data[0].x) == [5, 6, 7] and list(fig.data[0].y) == y
+    assert "runs from -2 to 1.5 over 3 tokens" in fig.layout.meta["alt"]
+
+
+def test_a_text_spells_out_under_the_axis():
+    axis = figures.signals([1, 2, 3], text="a \n", start=4).layout.xaxis
+    assert list(axis.ticktext) == ["a", "␣", "⏎"] and list(axis.tickvals) == [4, 5, 6]
+
+
+def test_long_lines_keep_their_peaks():
+    x = np.zeros(100_000)
+    x[54_321], x[98_765] = 7.0, -3.0
+    fig = figures.signals(x)
+    assert len(fig.data[0].x) <= draw.POINTS and 54_321 in fig.data[0].x
+    assert max(fig.data[0].y) == 7 and min(fig.data[0].y) == -3 and len(fig.to_json()) < 60_000
+
+
+@pytest.mark.parametrize("n", [64, 63])
+def test_a_spectrum_keeps_parsevals_account(n):
+    """The powers of all bins, positive and negative, add to the energy."""
+    x = RNG.normal(size=n)
+    f, power = points(figures.spectrum(x).data[0])
+    twice = (f > 0) & (np.abs(f - 0.5) > 1e-9)
+    assert (power * np.where(twice, 2, 1)).sum() == pytest.approx((x**2).sum(), rel=1e-3)
+
+
+def test_a_spectrum_finds_a_period_of_one_hot_ids_whatever_their_codes():
+    ids = torch.tensor([3, 0, 2, 9] * 50)
+    for codes in (ids, 10 - ids):
+        fig = figures.spectrum(codes, n=40, periods=[4])
+        f, power = points(fig.data[0])
+        assert f[power.argmax()] == 0.25 and power[0] == 0  # the mean is taken away
+        assert power.max() == pytest.approx(4 * (10 / 1) ** 2 / 40, rel=1e-3)  # four indicators of 10 ones each
+    assert "a period of 4 tokens" in fig.layout.meta["alt"] and "4 tokens" in fig.to_json()
+
+
+def test_segments_are_averaged_and_channels_added():
+    x = RNG.normal(size=(100, 3))
+    expected = (np.abs(np.fft.rfft(x[:90].reshape(3, 30, 3), axis=1)) ** 2).mean(0).sum(1) / 30
+    np.testing.assert_allclose(figures.spectrum(x, n=30).data[0].y, expected, atol=1e-3 * expected.max())
+
+
+def test_arrows_end_at_the_bin_of_the_dft():
+    x = RNG.normal(size=12)
+    spokes, chain, total = figures.arrows(x, 3).data
+    expected = np.fft.fft(x)[3]
+    for trace in (total, chain):
+        assert (trace.x[-1], trace.y[-1]) == pytest.approx((expected.real, expected.imag), abs=1e-3)
+    assert len(chain.x) == 13 and len(spokes.x) == 36
+
+
+def test_a_small_map_is_the_matrix_and_a_large_one_keeps_the_strongest():
+    m = RNG.normal(size=(5, 7))
+    fig = figures.heatmap(m)
+    np.testing.assert_allclose(fig.data[0].z, m, atol=1e-3)
+    assert fig.data[0].zmin == -fig.data[0].zmax and "5 by 7" in fig.layout.meta["alt"]
+    big = np.zeros((300, 300))
+    big[123, 234] = -2.0
+    fig = figures.heatmap(big)
+    z = np.array(fig.data[0].z, dtype=float)
+    assert z.shape == (100, 100) and z[41, 78] == -2 and np.abs(z).sum() == 2
+    assert fig.data[0].x0 + 78 * fig.data[0].dx == 235 and fig.data[0].dx == 3  # the middle of columns 234 to 236
+
+
+def test_history_draws_ordered_solid_and_honest_dotted():
+    fig = figures.history({"base-dot": run(4.0)}, floor=0.39)
+    ordered, honest, floor = fig.data[:3]
+    assert (list(ordered.y), ordered.line.dash) == ([4.0, 1.5, 1.0], "solid")
+    assert (list(honest.y), honest.line.dash) == ([4.0, 1.75, 1.25], "dot")
+    assert (list(floor.x), set(floor.y), floor.line.dash) == ([0, 100, 200], {0.39}, "dash")
+    assert "base-dot, honest: from 4 to 1.25" in fig.layout.meta["alt"] and "floor: 0.39" in fig.layout.meta["alt"]
+
+
+def test_a_floor_may_differ_from_position_to_position():
+    floor = torch.linspace(2, 1, 9)
+    fig = figures.loss_by_position(torch.ones(9), floor=floor)
+    np.testing.assert_allclose(fig.data[-1].y, floor, atol=1e-3)
+
+
+def test_the_audit_draws_past_blue_future_red_and_the_diagonal():
+    fig = figures.audit(leaky())
+    z = np.array(fig.data[0].z, dtype=float)
+    colour = dict(fig.data[0].colorscale)
+    assert colour[0.0] == figures.FUTURE and colour[1.0] == figures.PAST
+    assert z[0, 0] == 1 and z[2, 5] == pytest.approx(-0.5) and z[6, 1] == pytest.approx(4 / 6, abs=1e-3)
+    assert np.count_nonzero(z) == 10
+    assert list(fig.data[1].x) == list(fig.data[1].y) == [-0.5, 7.5]
+    assert "leaks" in fig.layout.meta["alt"] and "future token is 0.001" in fig.layout.meta["alt"]
+
+
+def test_an_audit_without_a_leak_says_so():
+    for influence in (torch.eye(4), torch.zeros(4, 4), torch.ones(1, 1)):
+        fig = figures.audit(SimpleNamespace(influence=influence, verdict="causal"))
+        assert "no future token moves an output" in fig.layout.meta["alt"]
+        assert (np.array(fig.data[0].z, dtype=float) >= 0).all()
+
+
+def test_tokens_that_the_audit_did_not_try_stay_blank():
+    influence = torch.eye(4)
+    influence[:, 1] = torch.nan
+    fig = figures.audit(SimpleNamespace(influence=influence, verdict="causal"))
+    assert [row[1] for row in fig.data[0].z] == [None] * 4 and fig.data[0].z[2][2] == 1
+    assert "any token is 1" in fig.layout.meta["alt"]
+
+
+def test_bars_show_two_standard_errors():
+    fig = FIGURES["bars"]()
+    assert list(fig.data[0].x) == [1.25, 0.5] and list(fig.data[0].error_x.array) == [0.04, 0.02]
+    assert "base-dot: 1.25 ± 0.04" in fig.layout.meta["alt"]
+
+
+# Odd shapes and errors
+
+
+def test_one_token_and_one_value_can_be_drawn():
+    for fig in (
+        figures.signals([1.0]), figures.spectrum([1.0]), figures.arrows([1.0], 0), figures.heatmap([[0.0]]),
+        figures.loss_by_position([1.0], floor=1.0), figures.response(Gaussian(), n=1), figures.impulse(Gaussian(), n=1),
+        figures.signals([0.0, np.nan]), figures.heatmap(np.full((3, 200), -1)), figures.arrows([0.0, 0.0, 0.0], 1),
+    ):  # fmt: skip
+        assert isinstance(fig, go.Figure) and "Infinity" not in fig.to_json()
+
+
+@pytest.mark.parametrize(
+    "act, words",
+    [(lambda: figures.response({}), "at least one"), (lambda: figures.response([1, 2]), "filter"),
+     (lambda: figures.impulse({"x": 1.0}), "filter"), (lambda: figures.signals(np.zeros((2, 3))), r"\(2, 3\)"),
+     (lambda: figures.signals([]), "T >= 1"), (lambda: figures.spectrum(np.zeros(4), n=5), "n = 5"),
+     (lambda: figures.spectrum(np.zeros(4) * 1j), "complex"), (lambda: figures.spectrum(np.eye(4, dtype=int)), "ids"),
+     (lambda: figures.arrows(np.eye(2), 1), r"\(T,\)"), (lambda: figures.heatmap(np.zeros(4)), "one real matrix"),
+     (lambda: figures.heatmap(np.eye(2) * 1j), ".real"), (lambda: figures.loss_by_position({}), "at least one")],
+)  # fmt: skip
+def test_bad_input_is_explained(act, words):
+    with pytest.raises(ValueError, match=words):
+        act()
+
+
+def test_the_library_does_not_import_plotly():
+    code = "import sys, fourierqk; sys.exit('plotly' in sys.modules or 'fourierqk.figures' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
