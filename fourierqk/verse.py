@@ -38,7 +38,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Grammar:
-    """A table of choices for each state, and the state that every text starts in.
+    """A table of choices for each state, and the state that every text starts in and always comes back to.
 
     Raises ValueError for a state without choices or unknown to the table, probabilities that do not sum to 1, and
     choices that write nothing.
