@@ -3,6 +3,7 @@
 Needs torch and numpy alone. Figures and widgets are modules of their own: ``from fourierqk import figures``.
 """
 # ruff: noqa: F401, F403
+from fourierqk.causality import *
 from fourierqk.data import *
 from fourierqk.filters import *
 from fourierqk.leakage import *

@@ -1,13 +1,17 @@
 """Files that are whole or absent: JSON records and safetensors checkpoints, written beside their place and moved in."""
 import json
 import os
+import platform
+import subprocess
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-__all__ = ["read_json", "read_tensors", "write_atomic", "write_json", "write_tensors"]
+__all__ = ["provenance", "read_json", "read_tensors", "write_atomic", "write_json", "write_tensors"]
 
 
 def write_atomic(path: str | Path, data: bytes) -> None:
@@ -70,3 +74,35 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         raise ValueError(f"{path} is a safetensors file, but not one of fourierqk's: move it away") from None
     except (SafetensorError, ValueError) as e:
         raise ValueError(f"{path} is torn or not a safetensors file ({e}): move it away") from e
+
+
+def provenance() -> dict[str, Any]:
+    """What made a record: versions, the commit where the library is run from its repository, the machine, the time."""
+    root = Path(__file__).resolve().parents[1]
+    git = ["git", "-C", str(root)]
+    commit = changed = None
+    if (root / ".git").exists():  # not the repository that an installed copy happens to lie in
+        commit = _output([*git, "rev-parse", "HEAD"])
+        changed = _output([*git, "status", "--porcelain", "--untracked-files=no"])
+    return {
+        "versions": {name: _version(name) for name in ("fourierqk", "torch", "numpy")},
+        "python": platform.python_version(),
+        "commit": commit,
+        "uncommitted_changes": None if changed is None else bool(changed),
+        "machine": {"system": platform.platform(), "cores": os.cpu_count()},
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _output(command: list[str]) -> str | None:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -218,6 +218,7 @@ class _Run:
             self.best, history = checkpoint.restore(self.path, self.identity, self.model, self.opt)
             self.history = History.from_json(json.dumps(history))
         else:
+            (self.path.parent / RECORD).unlink(missing_ok=True)  # of the run that this one replaces
             self.save(finished=False)
 
     def advance(self, start: int, stop: int, batches: Iterator, generator: torch.Generator, bar: Any) -> list[float]:

@@ -299,7 +299,7 @@ def test_a_checkpoint_of_another_program_is_named(tmp_path):
     [
         (gpt, text, replace(CFG, lr=2e-3, seed=4), r"train.lr is 0.001 there, 0.002 here; train.seed is 0 there, 4"),
         (lambda: gpt("multifourier-qk"), text, CFG, r"filters.*type is Gaussian there, Bank here"),
-        (lambda: gpt(Unit(Gaussian(9 / 256, 2 / 256, 2, learn=True))), text, CFG, r"start is \[0.0156.* there, \[0.035"),
+        (lambda: gpt(Unit(Gaussian(9 / 256, 2 / 256, 2, learn=True))), text, CFG, r"start is \[0.0156.* there, \[0.03"),
         (lambda: gpt(Unit(Gaussian(4 / 256, 3 / 256, 2, learn=True))), text, CFG, r"width is 0.0078125 there, 0.0117"),
         (lambda: gpt(n_layer=2), text, CFG, r"model.n_layer is 1 there, 2 here"),
         (gpt, lambda: text(seed=1), CFG, r"corpus.sha256"),

@@ -1,0 +1,232 @@
+"""The command line: what it prints and writes, and one clear line with the right exit status when a thing is wrong."""
+import json
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from fourierqk import cli
+from fourierqk.data import text, verse
+from fourierqk.leakage import floor, honest_loss, ordered_loss
+from fourierqk.records import read_json
+from fourierqk.train import PRESETS, Preset, TrainConfig, load
+from fourierqk.zoo import SYSTEMS
+
+ROOT = Path(__file__).resolve().parents[1]
+QUICK = TrainConfig(steps=12, batch=4, eval_every=4, eval_windows=8, device="cpu")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch, tmp_path):
+    """Presets that train in a second, in a folder of their own."""
+    monkeypatch.setitem(PRESETS, "tiny", Preset(dict(n_layer=1, n_head=2, n_embd=16, dropout=0.1), 16, QUICK))
+    monkeypatch.chdir(tmp_path)
+    n = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n)
+
+
+def run(*args):
+    return CliRunner().invoke(cli.app, [str(a) for a in args])
+
+
+def refused(result, status=2):
+    """The one line of a command that ends with this status."""
+    assert result.exit_code == status, result.output
+    assert result.stdout == "" and "Traceback" not in result.stderr
+    *_, line = result.stderr.splitlines()
+    assert len([x for x in result.stderr.splitlines() if x.startswith("fourierqk: ")]) == 1
+    return line
+
+
+def test_systems_lists_one_name_a_line():
+    assert run("systems").stdout.splitlines() == list(SYSTEMS)
+    lines = run("systems", "--summary").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == list(SYSTEMS)
+    assert all(s.summary in line for s, line in zip(SYSTEMS.values(), lines, strict=True))
+
+
+@pytest.mark.parametrize("system, verdict", [("base-dot", "causal"), ("fourier-qk", "leaks")])
+def test_train_records_what_its_weights_are_worth(system, verdict):
+    result = run("train", system, "--seed", 3)
+    assert result.exit_code == 0, result.output
+    out = Path("runs") / f"{system}-verse-tiny-s3"
+    record, corpus = read_json(out / "record.json"), verse()
+    model, same = load(out)
+    assert same == record
+    for key in ("mean", "se"):
+        assert record["losses"]["ordered"][key] == pytest.approx(getattr(ordered_loss(model, corpus), key), rel=1e-6)
+        assert record["losses"]["honest"][key] == pytest.approx(getattr(honest_loss(model, corpus), key), rel=1e-6)
+    shuffled = ordered_loss(model, corpus.shuffled(1)).mean
+    assert record["losses"]["shuffled"]["mean"] == pytest.approx(shuffled, rel=1e-6)
+    d, f = floor(model, corpus), record["losses"]["floor"]
+    assert (f["difference"], f["se"], f["below"]) == (pytest.approx(d.mean), pytest.approx(d.se), False)
+    assert f["oracle"] + f["difference"] == pytest.approx(record["losses"]["ordered"]["mean"])
+    assert f["oracle"] == pytest.approx(corpus.entropy_rate, abs=0.1)
+    assert record["audit"]["verdict"] == verdict
+    assert (record["system"], record["preset"], record["seed"]) == (system, "tiny", 3)
+    assert record["model"] == asdict(model.cfg) and record["train"] == asdict(replace(QUICK, seed=3, device="auto"))
+    assert record["corpus"] == {"name": "verse", "sha256": corpus.sha256, "entropy_rate": corpus.entropy_rate}
+    assert record["history"]["steps"] == [4, 8, 12] and record["versions"]["torch"] == torch.__version__
+    for said in (f"{record['losses']['ordered']['mean']:.3f} ± ", f"audit     {verdict}", "not below the floor"):
+        assert said in result.stdout
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_a_record_names_the_commit():
+    run("train", "base-dot", "--steps", 4, "--out", "run")
+    head = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+    assert len(head) >= 40 and read_json("run/record.json")["commit"] == head
+
+
+def test_a_second_call_trains_and_measures_nothing(monkeypatch):
+    first = run("train", "base-dot", "--out", "run")
+    before = Path("run/record.json").read_bytes()
+    monkeypatch.setattr(cli, "_measure", lambda *_: pytest.fail("measured again"))
+    second = run("train", "base-dot", "--out", "run")
+    assert second.exit_code == 0 and second.stdout == first.stdout
+    assert Path("run/record.json").read_bytes() == before
+
+
+def test_a_stopped_run_goes_on_and_ends_at_the_same_losses(monkeypatch):
+    module = sys.modules["fourierqk.train"]
+    real, calls = module.honest_loss, []
+
+    def stop_at_the_third(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(module, "honest_loss", stop_at_the_third)
+    assert "the same command goes on" in refused(run("train", "fourier-qk", "--out", "stopped"), 130).lower()
+    assert not Path("stopped/record.json").exists()
+    assert "Going on with" in run("train", "fourier-qk", "--out", "stopped").stderr
+    run("train", "fourier-qk", "--out", "whole")
+    stopped, whole = (read_json(f"{out}/record.json") for out in ("stopped", "whole"))
+    assert stopped["losses"] == whole["losses"] and stopped["audit"] == whole["audit"]
+
+
+def test_train_reads_a_file_of_ones_own():
+    Path("my notes.txt").write_text("to be, or not to be: that is the question. " * 60)
+    result = run("train", "sliding-fourier-qk", "--corpus", "my notes.txt", "--steps", 4)
+    assert result.exit_code == 0, result.output
+    (out,) = Path("runs").iterdir()
+    assert " " not in out.name and out.name.startswith("sliding-fourier-qk-my-notes")
+    record = read_json(out / "record.json")
+    assert record["losses"]["floor"] is None and "unknown for this text" in result.stdout
+    assert record["corpus"]["sha256"] == text("my notes.txt").sha256
+
+
+@pytest.mark.parametrize(
+    "args, says",
+    [
+        (["train", "fourier-kq"], "unknown system 'fourier-kq': did you mean fourier-qk"),
+        (["train", "base-dot", "--corpus", "no/such.txt"], "no corpus 'no/such.txt': it is neither"),
+        (["train", "base-dot", "--corpus", "empty.txt"], "empty"),
+        (["train", "base-dot", "--corpus", "short.txt"], "short"),
+        (["train", "base-dot", "--preset", "huge"], "unknown preset 'huge': take tiny, small, paper"),
+        (["train", "base-dot", "--device", "abacus"], "device 'abacus' cannot be used"),
+        (["train", "base-dot", "--out", "empty.txt"], "cannot make the folder empty.txt"),
+        (["sample", "nowhere"], "no run in nowhere"),
+        (["audit"], "name a system to audit"),
+        (["audit", "nope"], "unknown system 'nope'"),
+        (["audit", "--dir", "nowhere"], "no run in nowhere"),
+        (["audit", "base-dot", "--preset", "huge"], "unknown preset"),
+    ],
+)
+def test_what_a_user_gets_wrong_is_one_line_and_status_2(args, says):
+    Path("empty.txt").write_text("")
+    Path("short.txt").write_text("too short a text")
+    line = refused(run(*args))
+    assert line.startswith("fourierqk: ") and says in line
+
+
+@pytest.mark.parametrize("args", ["train", "train base-dot --steps 0", "audit base-dot --length 1", "nonsense"])
+def test_usage_errors_have_status_2(args):
+    result = run(*args.split())
+    assert result.exit_code == 2 and "Error" in result.stderr
+
+
+def test_another_run_in_the_folder_is_refused_until_restart():
+    run("train", "base-dot", "--out", "run")
+    line = refused(run("train", "base-dot", "--out", "run", "--steps", 8))
+    assert "train.steps is 12 there, 8 here" in line and "--restart" in line
+    assert read_json("run/record.json")["train"]["steps"] == 12
+    assert run("train", "base-dot", "--out", "run", "--steps", 8, "--restart").exit_code == 0
+    assert read_json("run/record.json")["train"]["steps"] == 8
+
+
+def test_a_restart_that_fails_leaves_no_record_of_the_old_run(monkeypatch):
+    run("train", "base-dot", "--out", "run")
+    module = sys.modules["fourierqk.train"]
+    monkeypatch.setattr(module, "_step", lambda *_: torch.tensor(torch.nan))
+    line = refused(run("train", "base-dot", "--out", "run", "--restart"), 1)
+    assert "the loss became nan at step 1" in line
+    assert not Path("run/record.json").exists()
+
+
+def test_sample_continues_a_prompt_the_same_way_for_a_seed():
+    run("train", "base-dot", "--out", "run", "--steps", 4)
+    letter = verse().vocab[-1]
+    a, b, other = (run("sample", "run", "--prompt", letter * 3, "--length", 40, "--seed", s) for s in (0, 0, 1))
+    assert a.exit_code == 0 and a.stdout == b.stdout != other.stdout
+    assert a.stdout.startswith(letter * 3) and len(a.stdout) == 3 + 40 + 1
+    cold = {run("sample", "run", "--length", 9, "--temperature", 0, "--seed", s).stdout for s in (0, 1)}
+    assert len(cold) == 1
+    assert "has no '\u2603'" in refused(run("sample", "run", "--prompt", "\u2603"))
+
+
+@pytest.mark.parametrize("system, status", [("base-dot", 0), ("sliding-fourier-qk", 0), ("fourier-qk", 1)])
+def test_audit_says_it_by_its_exit_status(system, status):
+    args = ("--length", 16, "--vocab", 7, "--draws", 2)
+    result = run("audit", system, *args)
+    assert result.exit_code == status and ("CAUSAL", "LEAKS")[status] in result.stdout
+    run("train", system, "--out", "run", "--steps", 4)
+    result = run("audit", "--dir", "run", "--draws", 2)
+    assert result.exit_code == status and ("CAUSAL", "LEAKS")[status] in result.stdout
+    assert "holds" in refused(run("audit", "random-qk", "--dir", "run"))
+
+
+class Dice(torch.nn.Module):
+    """A model that no seed can hold still."""
+
+    def __init__(self):
+        super().__init__()
+        self.cfg = cli.GPTConfig(5, block_size=8)
+        self.rng = torch.Generator().manual_seed(0)
+
+    def forward(self, ids):
+        return torch.rand(*ids.shape, 5, generator=self.rng)
+
+
+class Broken(Dice):
+    def forward(self, ids):
+        raise RuntimeError("no such\nkernel")
+
+
+def test_an_undecided_audit_has_status_3_and_a_broken_model_never_1(monkeypatch):
+    monkeypatch.setattr(cli, "_fresh", lambda *_: Dice())
+    result = run("audit", "base-dot")
+    assert result.exit_code == 3 and "INCONCLUSIVE" in result.stdout
+    monkeypatch.setattr(cli, "_fresh", lambda *_: Broken())
+    assert "no such kernel" in refused(run("audit", "base-dot"))
+    monkeypatch.setattr(cli, "examine", lambda *_, **__: 1 / 0)
+    assert "ZeroDivisionError" in refused(run("audit", "base-dot"))
+
+
+def test_the_installed_command_and_its_light_import():
+    code = "import sys, fourierqk.cli; print({'plotly', 'anywidget', 'scipy', 'safetensors'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
+    done = subprocess.run([sys.executable, "-m", "fourierqk.cli", "train", "nope"], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("fourierqk: unknown system 'nope'")
+
+
+def test_a_record_is_plain_json():
+    run("train", "multifourier-qk", "--out", "run", "--steps", 4)
+    json.loads(Path("run/record.json").read_text(), parse_constant=lambda c: pytest.fail(f"{c} is not JSON"))
