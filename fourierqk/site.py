@@ -43,8 +43,9 @@ class WidgetFigure:
         if inline or data.mime_type != widgets.MIME:
             return None
         name = data.content["widget"]
+        script = f"{name}.js?v={_hash(widgets.module(name).encode())}"  # a browser keeps no older script
         missing = "<noscript>This live figure needs JavaScript.</noscript>"
-        return [_island("fqk-live", data.content["settings"], missing, {"data-widget": f"{name}.js?v={_digest([name])}"})]
+        return [_island("fqk-live", data.content["settings"], missing, {"data-widget": script})]
 
 
 class PlotlyFigure:
@@ -59,8 +60,10 @@ class PlotlyFigure:
         layout = dict(data.content.get("layout", {}))
         alt = (layout.get("meta") or {}).get("alt", "")
         if not alt:
-            where = renderer.document["source"]
-            log.warning('a figure has no text for readers who cannot see it: set layout.meta = {"alt": ...}', location=where)
+            log.warning(
+                'a figure has no text for readers who cannot see it: set layout.meta = {"alt": "..."}',
+                location=renderer.document["source"],
+            )
         template = layout.pop("template", {}).get("layout", {})  # the page brings its own, but for the line colours
         content = {key: data.content[key] for key in ("data", "frames", "config") if data.content.get(key)}
         content |= {"layout": layout, "colorway": template.get("colorway")}
@@ -101,7 +104,8 @@ def _copy_assets(app: Sphinx) -> None:
     for name in ("site.js", "site.css"):
         shutil.copy(PACKAGE / name, out)
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", out)
-    mathjax = importlib.metadata.distribution("sphinx-mathjax-offline").locate_file("sphinx-mathjax-offline/static/mathjax")
+    offline = "sphinx-mathjax-offline"
+    mathjax = importlib.metadata.distribution(offline).locate_file(f"{offline}/static/mathjax")
     fonts = "output/chtml/fonts/woff-v2"
     shutil.copytree(f"{mathjax}/{fonts}", out / "mathjax" / fonts, dirs_exist_ok=True)
     shutil.copy(f"{mathjax}/tex-chtml-full.js", out / "mathjax")  # complete: the smaller builds fetch their extensions
@@ -110,24 +114,24 @@ def _copy_assets(app: Sphinx) -> None:
 # ---------------------------------------------------------------- configuration
 
 
-def _digest(names: list[str] | None = None, leave_out: tuple[str, ...] = ()) -> str:
-    """A hash of the package's Python and JavaScript sources, or of the named widgets alone."""
-    if names:
-        text = "".join(widgets.module(name) for name in names).encode()
-    else:
-        files = (p for p in sorted(PACKAGE.rglob("*")) if p.suffix in {".py", ".js"} and p.name not in leave_out)
-        text = b"".join(p.relative_to(PACKAGE).as_posix().encode() + p.read_bytes() for p in files)
+def _hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:12]
+
+
+def _sources(*suffixes: str) -> str:
+    """A hash of the package's files with these suffixes."""
+    files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in suffixes)
+    return _hash(b"".join(p.relative_to(PACKAGE).as_posix().encode() + p.read_bytes() for p in files))
 
 
 def _configure(app: Sphinx, config: Config) -> None:
     """Before anything reads the configuration: the kernels' environment, the outputs' cache, the paper's claims."""
     os.environ |= {widgets.BUILDING: "1", "PLOTLY_RENDERER": "plotly_mimetype", "TQDM_DISABLE": "1"}
-    config.external_toc_path = str(Path(config.external_toc_path).resolve())  # --toc _toc.yml: as seen from where make runs
-    config.fourierqk_sources = _digest()  # an "env" value: when it changes, Sphinx reads every chapter anew
-    cache = Path(app.outdir).parent / ".jupyter_cache"
-    # jupyter-cache compares cells alone, and would keep the outputs of an older library. What only draws is left out.
-    key = _digest(leave_out=("site.py", "site.js", "common.js", *(f"{name}.js" for name in WIDGETS)))
+    # jupyter-book hands --toc on as it was given, Sphinx would look for it among the chapters
+    config.external_toc_path = str(Path(config.external_toc_path).resolve())
+    config.fourierqk_sources = _sources(".py", ".js")  # an "env" value: when it changes, every chapter is read anew
+    # jupyter-cache compares cells alone, and would keep the outputs of an older library
+    cache, key = Path(app.outdir).parent / ".jupyter_cache", _sources(".py")
     for stale in cache.glob("*"):
         if stale.name != key:
             shutil.rmtree(stale, ignore_errors=True)
@@ -141,7 +145,8 @@ def _claims(path: Path) -> dict[str, str]:
         claims = json.loads(path.read_text("utf8")) if path.exists() else {}
         return {key: claim["text"] for key, claim in claims.items()}
     except (ValueError, TypeError, KeyError, AttributeError) as e:
-        raise ExtensionError(f'{path} must hold {{"key": {{"text": ..., "source": ...}}}}: {type(e).__name__} {e}') from e
+        shape = '{"key": {"text": "...", "source": "..."}}'
+        raise ExtensionError(f"{path} must hold {shape}: {type(e).__name__} {e}") from e
 
 
 # ---------------------------------------------------------------- pages

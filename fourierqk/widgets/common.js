@@ -189,6 +189,7 @@ function mount({ model, el }, name, build) {
   el.append(root);
   function redraw() {
     frame = 0;
+    if (!root.isConnected) return; // JupyterLab renders first and attaches later; the ResizeObserver calls then
     const sentence = update(themeOf(root));
     clearTimeout(saying);
     saying = setTimeout(() => { status.textContent = sentence; }, status.textContent ? 300 : 0);

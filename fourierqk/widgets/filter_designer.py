@@ -68,8 +68,8 @@ class FilterDesigner(Widget):
     def _inside(self, proposal: t.Bunch) -> float:
         if not 0 < proposal["value"] < 0.5:
             raise t.TraitError(
-                f"frequency {proposal['value']} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle in "
-                "two tokens. fourierqk.period(tokens) and fourierqk.bins(k, n) convert."
+                f"frequency {proposal['value']} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle "
+                "in two tokens. fourierqk.period(tokens) and fourierqk.bins(k, n) convert."
             )
         return proposal["value"]
 
