@@ -5,14 +5,10 @@ a generator of its own. A run that was killed goes on from its last evaluation a
 """
 import json
 import math
-import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -24,6 +20,7 @@ from fourierqk.filters import _Centre
 from fourierqk.hardware import describe, mix, own_generator, pick_device, pick_precision
 from fourierqk.leakage import honest_loss, ordered_loss
 from fourierqk.model import GPTConfig, filter_parameters
+from fourierqk.progress import progress_bar
 from fourierqk.records import read_json
 from fourierqk.zoo import build
 
@@ -163,7 +160,7 @@ def train(
     history = run.history
     done = history.steps[-1] if history.steps else 0
     batches = corpus.batches("train", cfg.batch, length, cfg.seed, start=done)
-    with own_generator(device) as generator, _bar(progress, cfg.steps, done) as bar:
+    with own_generator(device) as generator, progress_bar(progress, cfg.steps, done) as bar:
         while done < cfg.steps:
             began, stop = time.perf_counter(), min(done + cfg.eval_every, cfg.steps)
             losses = run.advance(done, stop, batches, generator, bar)
@@ -218,7 +215,8 @@ class _Run:
             self.best, history = checkpoint.restore(self.path, self.identity, self.model, self.opt)
             self.history = History.from_json(json.dumps(history))
         else:
-            (self.path.parent / RECORD).unlink(missing_ok=True)  # of the run that this one replaces
+            if (record := self.path.parent / RECORD).exists():
+                record.unlink()  # of the run that this one replaces
             self.save(finished=False)
 
     def advance(self, start: int, stop: int, batches: Iterator, generator: torch.Generator, bar: Any) -> list[float]:
@@ -306,19 +304,3 @@ def _frequencies(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
     for name, m in model.named_modules():
         if isinstance(m, _Centre) and m.logit.requires_grad:
             yield name, m().detach().flatten().tolist()
-
-
-@contextmanager
-def _bar(progress: bool | None, total: int, done: int) -> Iterator[Any]:
-    """A tqdm progress bar, or a silent stand-in where nobody would see it."""
-    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-    wanted = seen and os.environ.get("FOURIERQK_PROGRESS") != "0" if progress is None else progress
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        wanted = False
-    if not wanted:
-        yield SimpleNamespace(update=lambda: None, set_postfix=lambda **_: None)
-        return
-    with tqdm(total=total, initial=done, unit="step", dynamic_ncols=True) as bar:
-        yield bar

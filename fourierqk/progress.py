@@ -1,0 +1,31 @@
+"""A progress bar where somebody sees it."""
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+__all__ = ["progress_bar"]
+
+
+@contextmanager
+def progress_bar(wanted: bool | None, total: int, done: int = 0) -> Iterator[Any]:
+    """A tqdm bar, or a silent stand-in. wanted: None means in a terminal or notebook, unless FOURIERQK_PROGRESS=0."""
+    if wanted is None:
+        seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+        wanted = seen and os.environ.get("FOURIERQK_PROGRESS") != "0"
+    tqdm = _tqdm() if wanted else None
+    if tqdm is None:
+        yield SimpleNamespace(update=lambda: None, set_postfix=lambda **_: None)
+        return
+    with tqdm(total=total, initial=done, unit="step", dynamic_ncols=True) as bar:
+        yield bar
+
+
+def _tqdm() -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm
