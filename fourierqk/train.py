@@ -80,7 +80,9 @@ class Preset:
 
 
 PRESETS = {
-    "tiny": Preset(dict(n_layer=2, n_head=4, n_embd=64, dropout=0.0), 128, TrainConfig(steps=800)),
+    "tiny": Preset(  # small enough to learn three times as fast
+        dict(n_layer=2, n_head=4, n_embd=64, dropout=0.0), 128, TrainConfig(steps=800, lr=3e-3)
+    ),
     "small": Preset(dict(n_layer=4, n_head=4, n_embd=128, dropout=0.1), 128, TrainConfig(steps=1500)),
     "paper": Preset(  # the paper's shape and schedule; its filters learned at the rate of the weights
         dict(n_layer=6, n_head=8, n_embd=256, dropout=0.1), 256,
