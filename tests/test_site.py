@@ -1,10 +1,16 @@
 """The built book, as a reader's browser sees it, with no network behind it."""
+import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from conftest import SITE
+from sphinx.errors import ExtensionError
 from viewing import opened, served
+
+import fourierqk.site
+from fourierqk.site import PLOTLY, PlotlyFigure
 
 PAGES = sorted(p.name for p in SITE.glob("*.html") if p.name != "index.html")
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
@@ -142,3 +148,83 @@ def test_every_chapter_opens_in_colab(site):
         if page.exists() and "{code-cell}" in chapter.read_text("utf8"):
             link = f"https://colab.research.google.com/github/{repository}/blob/main/book/{chapter.stem}.ipynb"
             assert link in page.read_text("utf8"), chapter.name
+
+
+# ---------------------------------------------------------------- the extension, without a build
+
+
+class Output:
+    """What myst-nb hands to a MIME plugin."""
+
+    mime_type = PLOTLY
+
+    def __init__(self, **layout: object) -> None:
+        self.content = {"data": [{"y": [1, 2], "name": "</script>"}], "layout": layout}
+
+
+def render(output: Output) -> str:
+    renderer = SimpleNamespace(document={"source": "chapter.md"})
+    return PlotlyFigure.handle_mime(renderer, output, inline=False)[0].astext()
+
+
+def test_a_figure_speaks(monkeypatch):
+    said = []
+    monkeypatch.setattr(fourierqk.site.log, "warning", lambda text, location: said.append((text, location)))
+    text = render(Output(meta={"alt": 'A "band" & more'}, template={"layout": {"colorway": ["red"]}}, height=300))
+    assert 'role="img"' in text and "A &quot;band&quot; &amp; more" in text and text.count("</script>") == 1
+    held = json.loads(re.search(r'<script type="application/json">(.*)</script>', text)[1])
+    assert held["data"][0]["name"] == "</script>" and held["colorway"] == ["red"] and "template" not in held["layout"]
+    assert said == []
+    for layout in ({}, {"meta": None}, {"meta": {}}, {"meta": {"alt": ""}}):
+        render(Output(**layout))
+        assert "alt" in said[-1][0] and said[-1][1] == "chapter.md"
+    assert len(said) == 4
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": "b"}', '{"a": {"source": "s"}}'])
+def test_claims_must_have_their_shape(tmp_path, text):
+    (tmp_path / "claims.json").write_text(text)
+    with pytest.raises(ExtensionError, match="claims.json must hold"):
+        fourierqk.site._claims(tmp_path / "claims.json")
+
+
+def test_claims_are_substitutions(tmp_path):
+    assert fourierqk.site._claims(tmp_path / "claims.json") == {}
+    (tmp_path / "claims.json").write_text('{"loss": {"text": "1.5 nats", "source": "the paper"}}')
+    assert fourierqk.site._claims(tmp_path / "claims.json") == {"loss": "1.5 nats"}
+
+
+def test_outputs_of_an_older_library_are_dropped(tmp_path, monkeypatch):
+    """The cache of executed cells lives in a folder named by the library's sources, and older ones go."""
+    package = tmp_path / "package"
+    package.mkdir()
+    monkeypatch.setattr(fourierqk.site, "PACKAGE", package)
+    for name in ("FOURIERQK_BOOK", "PLOTLY_RENDERER", "TQDM_DISABLE"):
+        monkeypatch.setenv(name, "")  # so that what _configure sets is undone
+
+    def configured(source: str) -> tuple[Path, str]:
+        (package / "filters.py").write_text(source)
+        app = SimpleNamespace(outdir=tmp_path / "_build" / "html", srcdir=tmp_path)
+        config = SimpleNamespace(external_toc_path="_toc.yml", myst_substitutions={})
+        fourierqk.site._configure(app, config)
+        cache = Path(config.nb_execution_cache_path)
+        cache.mkdir(parents=True, exist_ok=True)
+        return cache, config.fourierqk_sources
+
+    first, sources = configured("a = 1")
+    assert configured("a = 1") == (first, sources)
+    second, changed = configured("a = 2")
+    assert second != first and changed != sources and second.exists() and not first.exists()
+
+
+@pytest.mark.parametrize("name", fourierqk.site.WIDGETS)
+def test_a_widget_is_a_classic_script_too(name):
+    """Modules do not load from file://, so the site's copy has neither import nor export."""
+    text = fourierqk.site._classic(name)
+    assert not re.search(r"^\s*(import|export)\b", text, re.M)
+    assert f'["{name}"] = {{' in text
+
+
+def test_every_widget_is_in_the_site():
+    scripts = {p.stem for p in (Path(fourierqk.site.PACKAGE) / "widgets").glob("*.js")} - {"common"}
+    assert scripts == set(fourierqk.site.WIDGETS)

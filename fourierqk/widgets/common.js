@@ -174,7 +174,7 @@ function curve(g, xs, ys, X, Y, colour, { fill = 0, width = 1.8, dash = [] } = {
 // build(model, change) -> {nodes, traits, update(theme)}: nodes fill the widget, update shows the model's state and
 // returns a sentence on it. Input redraws once a frame; the kernel, if there is one, hears of it after a pause.
 function mount({ model, el }, name, build) {
-  const root = element("section", { className: "fqk-widget", "aria-label": name });
+  const root = element("div", { className: "fqk-widget", role: "group", "aria-label": name });
   const status = element("p", { className: "fqk-status", role: "status" });
   let frame = 0, saving = 0, saying = 0;
   const queue = () => { frame ||= requestAnimationFrame(redraw); };

@@ -101,11 +101,12 @@ const MARKS = { spaces: /\s/u, vowels: /[aeiou]/iu, capitals: /\p{Lu}/u };
 const indicator = (text, signal) => Float64Array.from(Array.from(text), (c) => (MARKS[signal].test(c) ? 1 : 0));
 
 // ---------------------------------------------------------------- figures that describe a filter
-// Frequencies to draw: evenly spaced on a square-root axis, and densely around the centre, lest a narrow peak be missed.
+// Frequencies to draw: even on a square-root axis, six a ripple of a kernel of TAPS, and dense around the centre.
 function axis({ frequency, bandwidth }) {
-  const even = Array.from({ length: 301 }, (_, i) => 0.5 * (i / 300) ** 2);
+  const even = Array.from({ length: 241 }, (_, i) => 0.5 * (i / 240) ** 2);
+  const ripples = Array.from({ length: 3 * TAPS }, (_, i) => (i + 0.5) / (6 * TAPS));
   const dense = Array.from({ length: 33 }, (_, i) => frequency + ((i - 16) / 4) * bandwidth);
-  return [...even, ...dense.filter((f) => f > 0 && f < 0.5)].sort((a, b) => a - b);
+  return [...even, ...ripples, ...dense.filter((f) => f > 0 && f < 0.5)].sort((a, b) => a - b);
 }
 const EARLIEST = -64, LATEST = TAPS; // lags drawn
 const size = ({ re, im }) => Float64Array.from(re, (v, i) => (im ? Math.hypot(v, im[i]) : Math.abs(v)));
@@ -161,7 +162,7 @@ function impulsePlot(s, d) {
     paint(g, X, Y, theme, box) {
       const split = (a, b, part, colour, style) => curve(g, lags.slice(a, b), part.slice(a, b), X, Y, colour, style);
       if (im) split(zero, undefined, im, theme.past, { width: 1.1, dash: [4, 3] });
-      split(0, zero + 1, re, theme.future, { fill: 0.22 });
+      split(0, d.future ? zero + 1 : zero, re, theme.future, { fill: 0.22 });
       split(zero, undefined, re, theme.past, { fill: 0.22 });
       g.strokeStyle = theme.muted;
       g.beginPath();
