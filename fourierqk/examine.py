@@ -43,15 +43,14 @@ class Finding:
         return plan, int(movement.rel.argmax())
 
 
-def examine(subject: Subject, plans: list[Plan], rows: int) -> Finding:
-    """Probe one set of weights, and the worst pairs again in float64 where anything moved before a cut."""
-    rounds = tuple((plan, measure(subject, plan, rows)) for plan in plans)
-    rel = max(m.rel.max().item() for _, m in rounds)
-    if rel == 0:
-        return Finding("causal", "nothing moved before any cut", rel, rounds, subject)
+def examine(subject: Subject, rounds: list[tuple[Plan, Movement]], rows: int) -> Finding:
+    """Judge what moved; where anything moved before a cut, probe the worst pairs again in float64."""
     plan, movement = max(rounds, key=lambda r: r[1].rel.max())
+    rel = movement.rel.max().item()
+    if rel == 0:
+        return Finding("causal", "nothing moved before any cut", rel, tuple(rounds), subject)
     rel64, pure, fine = _in_float64(subject, plan.take(movement.rel.argsort(descending=True)[:30].tolist()), rows)
-    return Finding(*decide(rel, rel64, pure), rel, rounds, fine if pure else subject, pure)
+    return Finding(*decide(rel, rel64, pure), rel, tuple(rounds), fine if pure else subject, pure)
 
 
 def _in_float64(subject: Subject, plan: Plan, rows: int) -> tuple[float | None, bool, Subject]:

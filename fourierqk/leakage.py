@@ -24,7 +24,8 @@ __all__ = [
     "refilled_loss", "shuffled_gap", "truncated_loss",
 ]  # fmt: skip
 
-MARGIN = 4  # standard errors below a floor before we call it broken
+MARGIN = 4  # standard errors below a floor before we call it broken,
+ROUNDING = 1e-5  # and nats: windows may all agree, and float32 still rounds
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Difference:
     @property
     def below(self) -> bool:
         """Whether the difference is negative by more than 4 standard errors."""
-        return self.mean < -MARGIN * self.se
+        return self.mean < -max(MARGIN * self.se, ROUNDING)
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ± {self.se:.3f} nats per token, 95 % in [{self.low:+.3f}, {self.high:+.3f}]"
@@ -79,9 +80,9 @@ def _se(values: Tensor) -> float:
     return values.std().item() / math.sqrt(len(values)) if len(values) > 1 else math.inf  # one window tells no spread
 
 
-def _difference(d: Tensor, resamples: int = 2000) -> Difference:
-    rng = torch.Generator().manual_seed(0)
-    means = torch.stack([d[torch.randint(len(d), (len(d),), generator=rng)].mean() for _ in range(resamples)])
+def _difference(d: Tensor) -> Difference:
+    n, rng = len(d), torch.Generator().manual_seed(0)
+    means = torch.cat([d[torch.randint(n, (100, n), generator=rng)].mean(1) for _ in range(20)])  # 2000 resamples
     low, high = torch.quantile(means, torch.tensor([0.025, 0.975], dtype=means.dtype)).tolist()
     return Difference(d.mean().item(), _se(d), low, high)
 
@@ -198,7 +199,7 @@ class ShuffledGap:
     @property
     def below(self) -> bool:
         """Whether the shuffled loss is below the unigram entropy by more than 4 standard errors: proof of a leak."""
-        return self.shuffled.mean - self.unigram < -MARGIN * self.shuffled.se
+        return self.shuffled.mean - self.unigram < -max(MARGIN * self.shuffled.se, ROUNDING)
 
     def __str__(self) -> str:
         verdict = "below it: the model reads the future" if self.below else "not below it: this test finds nothing"

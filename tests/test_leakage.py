@@ -1,0 +1,169 @@
+"""The losses against an independent restatement in numpy, and against models whose losses are known in closed form."""
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from fourierqk.data import Corpus
+from fourierqk.leakage import (
+    Loss,
+    floor,
+    honest_loss,
+    loss_by_position,
+    ordered_loss,
+    refilled_loss,
+    shuffled_gap,
+    truncated_loss,
+)
+
+V, T = 7, 16
+
+
+def corpus(uniform: bool = True, seed: int = 0) -> Corpus:
+    """Independent tokens: the best possible predictor pays their entropy, everywhere."""
+    rng = torch.Generator().manual_seed(seed)
+    p = torch.ones(V, dtype=torch.float64) if uniform else torch.arange(1, V + 1, dtype=torch.float64)
+    p = p / p.sum()
+    ids = torch.multinomial(p, 6000, replacement=True, generator=rng)
+    vocab = tuple("abcdefg")
+    return Corpus("dice", ids[:3000], ids[3000:], vocab, -(p * p.log()).sum().item(), -p.log()[ids[3000:]])
+
+
+class Bigram(nn.Module):
+    """Logits from the last token and the position: honest, different everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        rng = torch.Generator().manual_seed(5)
+        self.w = nn.Parameter(torch.randn(V, V, generator=rng))
+        self.p = nn.Parameter(torch.randn(T, V, generator=rng))
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.drop(self.w[ids] + self.p[: ids.shape[1]])
+
+
+def copier(ids: Tensor) -> Tensor:
+    """Certain of the next token where it can read it, uniform at the last position, where it cannot."""
+    return 1e4 * F.pad(F.one_hot(ids[:, 1:], V), (0, 0, 0, 1)).float()
+
+
+def uniform(ids: Tensor) -> Tensor:
+    return torch.zeros(*ids.shape, V)
+
+
+def by_hand(model: Bigram, windows: int, seed: int) -> np.ndarray:
+    """The loss of each token, (windows, T), in numpy and float64."""
+    starts, _, _ = corpus().windows("val", windows, T, seed)
+    ids, w, p = corpus().val.numpy(), model.w.detach().double().numpy(), model.p.detach().double().numpy()
+    out = np.zeros((windows, T))
+    for i, s in enumerate(starts.tolist()):
+        for t in range(T):
+            z = w[ids[s + t]] + p[t]
+            out[i, t] = np.log(np.exp(z).sum()) - z[ids[s + t + 1]]
+    return out
+
+
+def test_losses_are_those_by_hand() -> None:
+    model, c = Bigram(), corpus()
+    nats = by_hand(model, 70, 3)
+    ordered = ordered_loss(model, c, T, windows=70, seed=3)
+    np.testing.assert_allclose(ordered.values, nats.mean(1), rtol=1e-5)
+    assert ordered.mean == pytest.approx(nats.mean(), rel=1e-5)
+    assert ordered.se == pytest.approx(nats.mean(1).std(ddof=1) / 70**0.5, rel=1e-5)
+    np.testing.assert_allclose(honest_loss(model, c, T, windows=70, seed=3).values, nats[:, -1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(loss_by_position(model, c, T, windows=70, seed=3), nats.mean(0), rtol=1e-5)
+    truncated = truncated_loss(model, c, T, windows=70, seed=3).values
+    at = [int(np.abs(row - v).argmin()) for row, v in zip(nats, truncated.numpy(), strict=True)]
+    np.testing.assert_allclose(truncated, nats[range(70), at], rtol=1e-4, atol=1e-5)  # one position of each window
+    assert min(at) < 3 and max(at) > T - 4  # from everywhere
+    refilled = refilled_loss(model, c, T, windows=70, seed=3).values
+    np.testing.assert_allclose(refilled, truncated, rtol=1e-5, atol=1e-6)  # an honest model feels no future
+
+
+def test_a_copier_is_caught_by_the_last_position() -> None:
+    c = corpus()
+    assert honest_loss(copier, c, T).mean == pytest.approx(math.log(V), abs=1e-6)
+    assert ordered_loss(copier, c, T).mean == pytest.approx(math.log(V) / T, abs=1e-6)
+    positions = loss_by_position(copier, c, T)
+    assert positions[:-1].max() < 1e-6 and positions[-1] == pytest.approx(math.log(V), abs=1e-6)
+    assert truncated_loss(copier, c, T).mean == pytest.approx(math.log(V), abs=1e-6)  # every prefix ends there
+    assert refilled_loss(copier, c, T).mean > 1000  # it believes the wrong future
+
+
+def test_floor() -> None:
+    c = corpus()
+    assert floor(copier, c, T).below and floor(copier, c, T).mean == pytest.approx(math.log(V) * (1 / T - 1), abs=1e-6)
+    even = floor(uniform, c, T)
+    assert not even.below and even.mean == pytest.approx(0, abs=1e-6)
+    skewed = corpus(uniform=False)
+    _, _, y = skewed.windows("val", 512, T, 1)
+    expected = math.log(V) + (torch.arange(1, V + 1) / 28).log().double()[y].mean()  # of exactly these tokens
+    assert floor(uniform, skewed, T).mean == pytest.approx(expected.item(), abs=1e-6)
+    with pytest.raises(ValueError, match="no known entropy"):
+        floor(uniform, c.shuffled(0), T)
+
+
+def test_shuffled_gap() -> None:
+    c = corpus(uniform=False)
+    p = torch.bincount(c.val, minlength=V).double() / len(c.val)
+
+    def counts(ids: Tensor) -> Tensor:
+        return p.log().float().expand(*ids.shape, V)
+
+    leak, honest = shuffled_gap(copier, c, T), shuffled_gap(counts, c, T)
+    assert honest.unigram == pytest.approx(-(p * p.log()).sum().item())
+    assert leak.below and leak.shuffled.mean == pytest.approx(math.log(V) / T, abs=1e-6)
+    assert not honest.below and abs(honest.shuffled.mean - honest.unigram) < 4 * honest.shuffled.se
+    assert honest.gap == honest.shuffled.mean - honest.ordered.mean and "below it" in str(leak)
+
+
+def test_differences_are_paired() -> None:
+    c, model = corpus(), Bigram()
+    a, b = ordered_loss(model, c, T), ordered_loss(uniform, c, T)
+    d = a.minus(b)
+    assert d.mean == pytest.approx(a.mean - b.mean) and d.low < d.mean < d.high
+    assert d.high - d.low == pytest.approx(2 * 1.96 * d.se, rel=0.1)  # of 512 windows the bootstrap is near normal
+    assert a.minus(a) == type(d)(0.0, 0.0, 0.0, 0.0)
+    for other in ({"seed": 2}, {"windows": 9}, {"length": T - 1}):
+        with pytest.raises(ValueError, match="same windows"):
+            a.minus(ordered_loss(model, c, **{"length": T, **other}))
+
+
+def test_the_bootstrap_covers() -> None:
+    rng, hits = torch.Generator().manual_seed(0), 0
+    for _ in range(200):
+        v = torch.randn(60, generator=rng, dtype=torch.float64)
+        d = Loss(0, 0, v).minus(Loss(0, 0, torch.zeros(60, dtype=torch.float64)))
+        hits += d.low < 0 < d.high
+    assert 180 <= hits <= 198  # 95 % of 200, give or take 3 standard errors
+
+
+def test_scoring_leaves_the_model_alone() -> None:
+    model = Bigram()
+    model.drop.eval()
+    dice = torch.get_rng_state()
+    for score in (ordered_loss, honest_loss, loss_by_position, truncated_loss, refilled_loss, shuffled_gap, floor):
+        score(model, corpus(), T, windows=8)
+    assert model.training and not model.drop.training and torch.equal(torch.get_rng_state(), dice)
+    assert all(p.grad is None for p in model.parameters())
+    model.drop.train()
+    assert ordered_loss(model, corpus(), T).mean == ordered_loss(model, corpus(), T).mean  # dropout is off
+
+
+def test_bad_input() -> None:
+    c = corpus()
+    for score in (ordered_loss, honest_loss, loss_by_position, truncated_loss, refilled_loss, shuffled_gap, floor):
+        with pytest.raises(ValueError, match="give length="):
+            score(uniform, c)
+        with pytest.raises(ValueError, match="at least 1"):
+            score(uniform, c, 0)
+        with pytest.raises(ValueError, match="windows = 0"):
+            score(uniform, c, T, windows=0)
+        with pytest.raises(ValueError, match="cannot score token 6"):
+            score(lambda ids: torch.zeros(*ids.shape, 3), c, T)
+        with pytest.raises(ValueError, match="the model failed"):
+            score(Bigram(), c, T + 1)
