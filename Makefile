@@ -44,7 +44,7 @@ $(VENV)/installed-lab: $(VENV)/installed
 # --- the book: Sphinx rereads what changed and executes what changed; a change of the library counts (fourierqk/site.py)
 
 book: $(VENV)/installed
-	@$(BIN)/jupyter-book build book --config _config.yml --toc _toc.yml -W -n --keep-going || { \
+	@$(BIN)/jupyter-book build book --path-output book --config _config.yml --toc _toc.yml -W -n --keep-going || { \
 		rm -rf book/_build/.doctrees; \
 		echo; echo "The book was not built: the warnings above say why."; exit 1; }
 	@echo; echo "The book is ready. Open $(CURDIR)/$(SITE), or run: make serve"
