@@ -63,20 +63,29 @@ class Subject:
         return z.detach() if z.dtype == torch.float64 else z.detach().float()
 
     def copied(self, dtype: torch.dtype | None = None) -> "Subject | None":
-        """A copy, in another precision if given; None where the model is no module or refuses to be copied."""
+        """A copy, in float32 or float64 if given; None where the model is no module or refuses to be copied.
+
+        Complex weights stay as they are: a spectrum rounded to complex64 does not get finer by being cast.
+        """
         if not isinstance(self.model, nn.Module):
             return None
         try:
             model = copy.deepcopy(self.model)
         except Exception:  # whatever a stranger's class objects to
             return None
-        return Subject(model.to(dtype) if dtype else model, self.seed, self.forgetful)
+        if dtype:
+            model = model.double() if dtype == torch.float64 else model.float()  # .to(dtype) would drop imaginary parts
+        return Subject(model, self.seed, self.forgetful)
 
 
 class _Casts(TorchDispatchMode):
-    """Notes every operation that turns integers or float64 into a lower precision."""
+    """Notes the operations that leave float32 round-off in a float64 result.
 
-    low = (torch.float32, torch.float16, torch.bfloat16, torch.complex64)
+    Casts of integers or float64 to less, FFTs in less, and spectra of less that are mixed in: a rounded constant is
+    harmless, a kernel whose rounded spectrum is not quite one-sided is not.
+    """
+
+    low = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,9 +93,10 @@ class _Casts(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
-        if any(isinstance(t, Tensor) and t.dtype in self.low for t in tree_leaves(out)):
-            read = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)]
-            self.found |= any(t.dtype not in self.low for t in read)
+        read, made = ({t.dtype for t in tree_leaves(v) if isinstance(t, Tensor)} for v in ((args, kwargs), out))
+        if made & self.low:
+            self.found |= bool(read - self.low) or "fft" in str(func)
+        self.found |= torch.complex64 in read and torch.complex128 in made
         return out
 
 

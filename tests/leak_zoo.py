@@ -86,6 +86,18 @@ class Convolve(nn.Module):
         return torch.fft.irfft(y, n=self.pad, dim=1)[:, : x.shape[1]].to(x.dtype)
 
 
+class Rounded(nn.Module):
+    """A causal kernel kept as a complex64 spectrum, which no .double() refines: one-sided up to float32."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.register_buffer("h", torch.fft.rfft(torch.randn(n, C), n=2 * n, dim=0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[1]
+        return torch.fft.irfft(torch.fft.rfft(x, n=2 * n, dim=1) * self.h, n=2 * n, dim=1)[:, :n].to(x.dtype)
+
+
 class Band(nn.Module):
     """A Gaussian band around 1/8 cycle per token, on the whole window: the paper's filter."""
 
@@ -351,6 +363,7 @@ DORMANT = {  # nothing leaks now; a step of training may open them
     "saturated gate": Case(lambda n: Net(Gated(Convolve(n, n), -200.0, True)), "mix.leak"),
 }
 CLEAN = {
+    "rounded spectrum": Case(lambda n: Net(Rounded(n))),
     "causal attention": Case(lambda n: Net(nn.Sequential(Attend(), Attend(), Attend()))),
     "left-padded convolution": Case(lambda n: Net(Along(nn.Conv1d(C, C, 4, padding=3)))),
     "padded FFT": Case(lambda n: Net(Convolve(n, 2 * n))),
