@@ -2,7 +2,13 @@
 
 Needs torch and numpy alone. Figures and widgets are modules of their own: ``from fourierqk import figures``.
 """
-# ruff: noqa: F401, F403
+# ruff: noqa: E402, F401, F403, I001
+import os
+
+# Threads that wait for each other go to sleep. By default they spin, and where other programs share the cores a step
+# of a small model then takes up to 40 times as long. Read by OpenMP when torch is first imported, so set before.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 from fourierqk.causality import *
 from fourierqk.data import *
 from fourierqk.filters import *
