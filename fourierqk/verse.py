@@ -174,83 +174,73 @@ class Oracle:
         return -torch.tensor(ps, dtype=torch.float64).log()
 
 
-# The verse itself: dialogue in stanzas. A speech has 4 lines of 3 words. With the blank, or the stop and line break,
-# behind it a word takes 7 characters on average, hence a line 21 and a speech 84: periods from which no filter of the
-# zoo starts. Each speaker has images of its own; the last line rhymes with the second; no one speaks twice running.
+# The verse itself: dialogue in stanzas, in a tongue of our own. A word has three syllables, one of each kind below; a
+# speech has four lines of three words, the first of which is the speaker's name. With the blank, or the stop and line
+# break, behind it a word takes 7 characters on average, a line 21 and a speech 84: periods from which no filter of the
+# zoo starts. Each speaker leans to two first syllables of his or her own; the last line rhymes with the second; no one
+# speaks twice running.
 #
-#     IVO: Gather storms,
-#     Silver sailors sleep
-#     Beneath lonely stars,
-#     Tender shadows weep.
+#     IVOR: madabu sadako,
+#     reveko sadape reveka
+#     sadupi saviga relobon
+#     renage salobu radaa.
+#
+# Real words would please more and teach less: their spelling takes a small model thousands of steps, these syllables a
+# few hundred. What remains is chance, which no honest model can foresee and a look into the future can.
 
-_CALLS = "Answer Behold Cherish Follow Forget Gather Kindle Mourn Praise Summon Trust Welcome".split()
-_PLACES = "Above Among Beneath Beyond Through Within".split()
-_HUES = "Ancient Bitter Broken Crimson Frozen Golden Hollow Lonely Noble Proud Silent Silver Tender Wicked".split()
-_BEINGS = {  # what a line is about
-    "EDRIC": "armies castles heroes kings".split(),
-    "IVO": "oceans ravens sailors tides".split(),
-    "MAUD": "doves gardens maidens roses".split(),
-    "RUTH": "angels comets moths shadows".split(),
-}
-_THINGS = {  # what a line ends on
-    "EDRIC": "crowns swords vows wars".split(),
-    "IVO": "oars storms waves winds".split(),
-    "MAUD": "bees bells songs thorns".split(),
-    "RUTH": "ghosts lamps owls stars".split(),
-}
-_RHYMES = [
-    "crumble grumble stumble tumble".split(),
-    "abide collide divide subside".split(),
-    "believe deceive grieve weave".split(),
-    "creep sleep sweep weep".split(),
-]
-_FIRST_STOPS = [(",", 0.5), ("!", 0.3), (";", 0.2)]
-_LAST_STOPS = [(".", 0.6), ("?", 0.2), ("!", 0.2)]
-_FAVOUR = 3  # a speaker takes each image of its own this many times as often as one of another's
+_FIRST = {"EDNA": "ma mi".split(), "IVOR": "ra re".split(), "MAUD": "sa so".split(), "RUTH": "te to".split()}
+_SECOND = "na ne li lo da du vi ve".split()
+_THIRD = "ka ko pe pi bon bu ga e".split()  # 2 letters on average: units nest with a small spread
+_FIRST_STOPS = [(",", 0.7), ("!", 0.3)]
+_LAST_STOPS = [(".", 0.7), ("?", 0.3)]
+_FAVOUR = 4  # a speaker takes each syllable of its own this many times as often as one of another's
 
 Shares = list[tuple[str, float]]  # (text, probability)
 
 
-def _even(words: Iterable[str]) -> Shares:
-    words = list(words)
-    return [(w, 1 / len(words)) for w in words]
+def _even(texts: Iterable[str]) -> Shares:
+    texts = list(texts)
+    return [(t, 1 / len(texts)) for t in texts]
 
 
-def _images(who: str, words: Mapping[str, Sequence[str]]) -> Shares:
-    weights = {w: _FAVOUR if owner == who else 1 for owner in words for w in words[owner]}
-    return [(w, weight / sum(weights.values())) for w, weight in weights.items()]
+def _lean(who: str) -> Shares:
+    weights = {t: _FAVOUR if owner == who else 1 for owner, own in _FIRST.items() for t in own}
+    return [(t, w / sum(weights.values())) for t, w in weights.items()]
 
 
-def _close(words: Shares, stops: Shares) -> Shares:
-    """Words that end a line, each with a stop chosen on its own."""
-    return [(w + stop + "\n", p * q) for w, p in words for stop, q in stops]
-
-
-def _line(rules: dict[State, list[Choice]], names: Sequence[State], slots: Sequence[Shares]) -> None:
-    """Words chosen regardless of each other: state names[i] chooses from slots[i], then comes names[i + 1]."""
-    for here, slot, after in zip(names, slots, names[1:], strict=False):
-        rules[here] = [Choice(t if t.endswith("\n") else t + " ", p, after) for t, p in slot]
+def _vowel(syllable: str) -> str:
+    return next(ch for ch in syllable if ch in "aeiou")
 
 
 def _verse() -> Grammar:
     rules: dict[State, list[Choice]] = {}
-    hues = _even(_HUES)
-    lower = _even(h.lower() for h in _HUES)
-    verbs = [v for rhyme in _RHYMES for v in rhyme]
-    for who in _BEINGS:
-        beings, things = _images(who, _BEINGS), _images(who, _THINGS)
-        others = [s for s in _BEINGS if s != who]
-        rules["cue", who] = [Choice(f"{s}: ", p, ("call", s)) for s, p in _even(others)]  # who has just spoken
-        _line(rules, [("call", who), ("called", who), ("scene", who)], [_even(_CALLS), _close(things, _FIRST_STOPS)])
-        _line(rules, [("scene", who), ("being", who), ("verb", who)], [hues, beings])
-        rules["verb", who] = [Choice(v + "\n", p, ("place", who, v)) for v, p in _even(verbs)]
-        for rhyme in _RHYMES:
-            for v in rhyme:  # remembered for two lines
-                echo = _even(w for w in rhyme if w != v)
-                parts = ("place", "hue", "thing", "turn", "being", "rhyme")
-                names = [*((part, who, v) for part in parts), ("cue", who)]
-                slots = [_even(_PLACES), lower, _close(things, _even([","])), hues, beings, _close(echo, _LAST_STOPS)]
-                _line(rules, names, slots)
+
+    def word(here: State, who: str, last: list[Choice]) -> None:
+        """A word: two syllables, then one of the choices that end it and say what follows."""
+        rules[here] = [Choice(t, p, (*here, "second")) for t, p in _lean(who)]
+        rules[*here, "second"] = [Choice(t, p, (*here, "third")) for t, p in _even(_SECOND)]
+        rules[*here, "third"] = last
+
+    def inner(after: State) -> list[Choice]:
+        return [Choice(t + " ", p, after) for t, p in _even(_THIRD)]
+
+    def closing(after: State, stops: Shares) -> list[Choice]:
+        return [Choice(t + stop + "\n", p * q, after) for t, p in _even(_THIRD) for stop, q in stops]
+
+    for who in _FIRST:
+        rules["cue", who] = [Choice(f"{s}: ", p, (s, 1, 2)) for s, p in _even(s for s in _FIRST if s != who)]
+        word((who, 1, 2), who, inner((who, 1, 3)))
+        word((who, 1, 3), who, closing((who, 2, 1), _FIRST_STOPS))
+        word((who, 2, 1), who, inner((who, 2, 2)))
+        word((who, 2, 2), who, inner((who, 2, 3)))
+        word((who, 2, 3), who, [Choice(t + "\n", p, (who, 3, 1, _vowel(t))) for t, p in _even(_THIRD)])
+        for rhyme in "aeiou":  # remembered for two lines
+            word((who, 3, 1, rhyme), who, inner((who, 3, 2, rhyme)))
+            word((who, 3, 2, rhyme), who, inner((who, 3, 3, rhyme)))
+            word((who, 3, 3, rhyme), who, closing((who, 4, 1, rhyme), [("", 1.0)]))
+            word((who, 4, 1, rhyme), who, inner((who, 4, 2, rhyme)))
+            word((who, 4, 2, rhyme), who, inner((who, 4, 3, rhyme)))
+            word((who, 4, 3, rhyme), who, [Choice(rhyme + stop + "\n", q, ("cue", who)) for stop, q in _LAST_STOPS])
     return Grammar(("cue", "RUTH"), rules)
 
 

@@ -110,12 +110,12 @@ def test_bad_requests_are_refused_at_once(ask, message):
 
 
 def test_encode_and_decode_are_inverse_and_name_what_they_do_not_know(poem):
-    line = "Silver sailors sleep\n"
+    line = "IVOR: reveko\n"
     assert poem.decode(poem.encode(line)) == line
     assert poem.decode(poem.val[:50]) == poem.decode(poem.val[:50].tolist())
     assert len(poem.encode("")) == 0
     with pytest.raises(ValueError, match=r"verse has no 'é' \(position 2 of the text\)"):
-        poem.encode("Frée")
+        poem.encode("IRé")
     with pytest.raises(ValueError, match="ids must lie between 0 and"):
         poem.decode(torch.tensor([0, len(poem.vocab)]))
     with pytest.raises(ValueError, match="ids must lie between 0 and"):
@@ -387,4 +387,4 @@ def test_the_real_text_where_it_is_at_hand():
 
 
 PINNED = [155, 57, 170, 98, 97, 99]  # the same on every machine, as random() is
-VERSE_SHA256 = "07461a97937aea9515e872b693b158bfc2aaad77ae0d7a029e52f6f685ca1b32"
+VERSE_SHA256 = "24be51ac5bc30122249d3c9479a312e94682ab40b2d7e3c9e2fc3ac4531f5f42"

@@ -141,8 +141,8 @@ def test_empirical_entropy_meets_the_exact_rate_within_four_standard_errors(g):
 
 
 def test_the_verse_is_rich_enough_to_be_read_and_poor_enough_to_be_learned():
-    assert 0.35 <= entropy_rate(VERSE) <= 0.6
-    assert 30 <= len(VERSE.vocab) <= 56
+    assert 0.6 <= entropy_rate(VERSE) <= 1.0
+    assert 30 <= len(VERSE.vocab) <= 40
 
 
 def test_units_nest_by_whole_factors_with_some_spread():
@@ -162,16 +162,16 @@ def speeches(text: str) -> list[str]:
     return ["\n".join(lines[i : i + 4]) for i in range(0, len(lines), 4)]
 
 
-def test_lines_rhyme_speakers_alternate_and_keep_to_their_images():
+def test_lines_rhyme_speakers_alternate_and_keep_to_their_syllables():
     told = [s.replace("\n", " ").split() for s in speeches(spell(write(VERSE, 100_000, "form")))]
     assert all(s[0].isupper() and s[0].endswith(":") for s in told)
     assert all(a[0] != b[0] for a, b in zip(told, told[1:], strict=False))
-    pairs = [(s[5], s[11].rstrip(".?!")) for s in told]
-    assert all(a != b and a[-2:] == b[-2:] for a, b in pairs)
-    # each image is said by its favourite speaker three times as often as by any other
-    said = [s[0] for s in told if s[2].rstrip(",!;") == "stars"]
+    vowel = [(s[5].rstrip("n")[-1], s[11].rstrip(".?!")[-1]) for s in told]
+    assert all(a == b for a, b in vowel) and {a for a, _ in vowel} == set("aeiou")
+    # each syllable is said by its favourite speaker four times as often as by any other: 4 / (4 + 1 + 1 + 1)
+    said = [s[0] for s in told if s[6].startswith("te")]
     share = said.count("RUTH:") / len(said)
-    assert abs(share - 0.5) < 4 * (0.25 / len(said)) ** 0.5
+    assert abs(share - 4 / 7) < 4 * (0.25 / len(said)) ** 0.5
 
 
 def spectrum(ids: torch.Tensor, vocab: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -216,7 +216,7 @@ def test_the_same_seed_writes_the_same_text_and_another_seed_another():
     assert a.startswith(OPENING)
 
 
-OPENING = "MAUD: Mourn bells;\nLonely shadows weep\n"  # pinned: the same on every machine
+OPENING = "MAUD: sodabon tovebon,\nsonega soliko soloko\n"  # pinned: the same on every machine
 
 
 @pytest.mark.parametrize(
