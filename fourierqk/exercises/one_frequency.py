@@ -29,7 +29,7 @@ def band_pass(answer) -> str | None:
         if y.shape != x.shape:
             return f"{n} tokens went in and {len(y)} came out: tell irfft the length with n=."
         if not torch.allclose(y, Gaussian(0.1, 0.05)(x[None, None])[0, 0], atol=1e-5):
-            return "the length is right but the values are not: multiply by exp(-(f - freq)^2 / (2 width^2)), f from rfftfreq."
+            return "right length, wrong values: multiply by exp(-(f - freq)^2 / (2 width^2)), with f from rfftfreq."
 
 
 @checker
