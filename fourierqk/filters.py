@@ -32,6 +32,7 @@ from fourierqk.parts import (
     per_head,
     period,
     precise,
+    precision,
 )  # fmt: skip
 
 __all__ = [
@@ -78,7 +79,7 @@ class CircularFilter(Filter):
     def forward(self, x: Tensor) -> Tensor:
         z, n = precise(x), x.shape[-2]
         h = self.response(grid(n, z))
-        check_heads(h.shape[-2], x)
+        check_heads(h, x)
         h = h.reshape(-1, 1, *h.shape[-2:], 1)  # (K, 1, heads, F, 1)
         y = torch.fft.irfft(torch.fft.rfft(z, dim=-2) * h, n=n, dim=-2)  # (K, B, heads, T, d)
         return torch.cat(y.unbind(0), -1).to(x.dtype)
@@ -103,7 +104,7 @@ class CausalFilter(Filter):
 
     def forward(self, x: Tensor) -> Tensor:
         z, k = precise(x), self.kernel()
-        check_heads(k.shape[-2], x)
+        check_heads(k, x)
         k = torch.stack([k.real, k.imag], -3) if k.is_complex() else k  # two kernels
         k = k.reshape(-1, *k.shape[-2:]).to(z.dtype)
         with torch.autocast(x.device.type, enabled=False):  # as precise as an FFT, which autocast leaves alone
@@ -119,7 +120,8 @@ class _Centre(nn.Module):
         self.logit = nn.Parameter(torch.logit(2 * check_frequency(freq)), requires_grad=learn)
 
     def forward(self) -> Tensor:
-        return torch.sigmoid(self.logit.clamp(-15, 15)) / 2  # (heads, 1); a larger logit would round to 0 or 1/2
+        logit = self.logit.to(precision(self.logit.dtype))
+        return torch.sigmoid(logit.clamp(-15, 15)) / 2  # (heads, 1); a larger logit would round to 0 or 1/2
 
 
 class AllPass(Filter):
@@ -224,7 +226,7 @@ class Morlet(CausalFilter):
         self.centre = _Centre(omega0 / (2 * math.pi * scale), learn)
 
     def kernel(self) -> Tensor:
-        t = torch.arange(self.taps, device=self._like.device, dtype=self._like.dtype)
+        t = torch.arange(self.taps, device=self._like.device, dtype=precision(self._like.dtype))
         phase = 2 * math.pi * self.centre() * t  # (heads, taps), radians: omega0 t / a
         return torch.polar(torch.exp(-0.5 * (phase / self.omega0) ** 2), phase)
 
@@ -268,8 +270,8 @@ class Unit(Filter):
 
     def __init__(self, inner: Filter, gain: float = 1.0) -> None:
         super().__init__()
-        if not gain > 0:
-            raise ValueError(f"gain {gain} must be above 0")
+        if not 0 < gain < math.inf:
+            raise ValueError(f"gain {gain} must be a finite number above 0")
         self.inner, self.gain = inner, float(gain)
         if not (self._energy() > 0).all():
             raise ValueError(f"{inner} answers nothing on a grid of {GRID} tokens: a zero response has no gain")
@@ -339,13 +341,13 @@ class Analytic(Filter):
         return one_sided * self.inner.response(f)
 
     def impulse(self, n: int) -> Tensor:
-        f = torch.fft.fftfreq(check_count(n, "n"), dtype=self._like.dtype, device=self._like.device)
+        f = torch.fft.fftfreq(check_count(n, "n"), dtype=precision(self._like.dtype), device=self._like.device)
         return torch.fft.ifft(self.response(f))
 
     def forward(self, x: Tensor) -> Tensor:
         z, n = precise(x), x.shape[-2]
         h = self.response(torch.fft.fftfreq(n, dtype=z.dtype, device=z.device))
-        check_heads(h.shape[-2], x)
+        check_heads(h, x)
         h = h.reshape(-1, 1, *h.shape[-2:], 1)
         y = torch.fft.ifft(torch.fft.fft(z, dim=-2) * h, dim=-2)
         return torch.cat([part for band in y.unbind(0) for part in (band.real, band.imag)], -1).to(x.dtype)

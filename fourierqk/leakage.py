@@ -73,6 +73,9 @@ class Loss:
 
 def _loss(values: Tensor, where: tuple = ()) -> Loss:
     values = values.double()
+    if not values.isfinite().all():
+        bad = int((~values.isfinite()).sum())
+        raise ValueError(f"the loss is no number in {bad} of {len(values)} windows: the model returns NaN or infinity")
     return Loss(values.mean().item(), _se(values), values, where)
 
 

@@ -21,9 +21,14 @@ def bins(k: float, n: int) -> float:
     return k / n
 
 
+def precision(dtype: torch.dtype) -> torch.dtype:
+    """At least float32: a filter inside a half-precision model is worked out as precisely as any other."""
+    return torch.promote_types(dtype, torch.float32)
+
+
 def grid(n: int, like: Tensor) -> Tensor:
     """The non-negative frequencies of a real DFT over `n` tokens, on the device and in the precision of `like`."""
-    return torch.fft.rfftfreq(n, dtype=like.dtype, device=like.device)
+    return torch.fft.rfftfreq(n, dtype=precision(like.dtype), device=like.device)
 
 
 def convolve(x: Tensor, kernel: Tensor) -> Tensor:
@@ -41,9 +46,9 @@ def convolve(x: Tensor, kernel: Tensor) -> Tensor:
 
 
 def check_signal(x: Tensor) -> None:
-    if x.dim() != 4 or not x.is_floating_point() or x.shape[-2] < 1:
+    if x.dim() != 4 or not x.is_floating_point() or not x.numel():
         raise ValueError(
-            f"a filter expects a real (batch, heads, time, d) signal with time >= 1, got {tuple(x.shape)} of {x.dtype}"
+            f"a filter expects a real (batch, heads, time, d) signal, none of them 0, got {tuple(x.shape)} of {x.dtype}"
         )
 
 
@@ -53,7 +58,14 @@ def precise(x: Tensor) -> Tensor:
     return x if x.dtype == torch.float64 else x.float()
 
 
-def check_heads(heads: int, x: Tensor) -> None:
+def check_heads(h: Tensor, x: Tensor) -> None:
+    """A response or kernel h, (..., heads | 1, F or taps), fits a signal x, (batch, heads, time, d)."""
+    if h.dim() < 2:
+        raise ValueError(
+            f"a response or kernel has shape (heads | 1, frequencies or taps), this one {tuple(h.shape)}: "
+            "add an axis in front, h[None], to serve all heads"
+        )
+    heads = h.shape[-2]
     if heads not in (1, x.shape[1]):
         raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
 
@@ -77,8 +89,8 @@ def check_frequency(f: Tensor) -> Tensor:
 
 
 def check_width(w: float) -> float:
-    if not w > 0:
-        raise ValueError(f"bandwidth {w} must be above 0 cycles per token")
+    if not 1e-9 <= w < math.inf:
+        raise ValueError(f"bandwidth {w} must be a finite number of cycles per token, above 0 (at least 1e-9)")
     return float(w)
 
 

@@ -118,10 +118,10 @@ def _hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
 
-def _sources(*suffixes: str) -> str:
-    """A hash of the package's files with these suffixes."""
-    files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in suffixes)
-    return _hash(b"".join(p.relative_to(PACKAGE).as_posix().encode() + p.read_bytes() for p in files))
+def _sources(book: Path, *suffixes: str) -> str:
+    """A hash of the package's files with these suffixes, and of the records of runs that the pages quote."""
+    files = [p for p in sorted(PACKAGE.rglob("*")) if p.suffix in suffixes] + sorted((book / "records").rglob("*.json"))
+    return _hash(b"".join(p.name.encode() + p.read_bytes() for p in files))
 
 
 def _configure(app: Sphinx, config: Config) -> None:
@@ -129,14 +129,15 @@ def _configure(app: Sphinx, config: Config) -> None:
     os.environ |= {widgets.BUILDING: "1", "PLOTLY_RENDERER": "plotly_mimetype", "TQDM_DISABLE": "1"}
     # jupyter-book hands --toc on as it was given, Sphinx would look for it among the chapters
     config.external_toc_path = str(Path(config.external_toc_path).resolve())
-    config.fourierqk_sources = _sources(".py", ".js")  # an "env" value: when it changes, every chapter is read anew
+    book = Path(app.srcdir)
+    config.fourierqk_sources = _sources(book, ".py", ".js")  # an "env" value: new ones make Sphinx read all
     # jupyter-cache compares cells alone, and would keep the outputs of an older library
-    cache, key = Path(app.outdir).parent / ".jupyter_cache", _sources(".py")
+    cache, key = Path(app.outdir).parent / ".jupyter_cache", _sources(book, ".py")
     for stale in cache.glob("*"):
         if stale.name != key:
             shutil.rmtree(stale, ignore_errors=True)
     config.nb_execution_cache_path = str(cache / key)
-    config.myst_substitutions = config.myst_substitutions | _claims(Path(app.srcdir) / "claims.json")
+    config.myst_substitutions = config.myst_substitutions | _claims(book / "claims.json")
 
 
 def _claims(path: Path) -> dict[str, str]:

@@ -69,9 +69,9 @@ def at_rest(model: Model) -> Iterator[None]:
 def _unwrap(out: Any) -> Any:
     if isinstance(out, dict) and "logits" in out:
         return out["logits"]
-    if isinstance(out, tuple | list) and out:
-        return out[0]
-    return getattr(out, "logits", out)
+    if isinstance(getattr(out, "logits", None), Tensor):  # before tuples: a named tuple may hold them anywhere
+        return out.logits
+    return out[0] if isinstance(out, tuple | list) and out else out
 
 
 def _takes_targets(model: Model) -> bool:
@@ -82,10 +82,10 @@ def logits(model: Model, ids: Tensor) -> Tensor:
     """The model's logits, (B, T, V) in its own precision. ValueError when it fails or returns something else."""
     b, t = ids.shape
     try:
-        out = _unwrap(model(ids))
+        out = _unwrap(model(ids.clone()))  # a model may write into what it is given
         if isinstance(out, Tensor) and out.dim() == 3 and out.shape[1] == 1 < t and _takes_targets(model):
             # nanoGPT returns the last position alone unless it is given targets: fixed ones, which tell it nothing
-            out = _unwrap(model(ids, targets=torch.zeros_like(ids)))
+            out = _unwrap(model(ids.clone(), targets=torch.zeros_like(ids)))
     except Exception as e:
         raise ValueError(
             f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "

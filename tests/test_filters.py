@@ -601,3 +601,28 @@ def test_abstract_filters_promise_only():
         with pytest.raises(NotImplementedError):
             filter.impulse(1)
     assert isinstance(Filter(), nn.Module)
+
+
+@SHELF
+def test_a_half_precision_filter_is_as_precise_as_float32(name):
+    x = torch.randn(1, 1, 32, 2, generator=torch.Generator().manual_seed(0))
+    whole = shelf()[name]
+    half = copy.deepcopy(whole).bfloat16()
+    torch.testing.assert_close(half(x), whole(x), rtol=0, atol=0.05 * whole(x).abs().max().item())
+    assert half.impulse(8).real.dtype == torch.float32 or name == "AllPass"
+
+
+@pytest.mark.parametrize("shape", [(0, 1, 4, 2), (1, 0, 4, 2), (1, 1, 0, 2), (1, 1, 4, 0)])
+def test_an_empty_signal_is_refused(shape):
+    for f in shelf().values():
+        with pytest.raises(ValueError, match="none of them 0"):
+            f(torch.zeros(shape))
+
+
+def test_a_response_without_heads_says_what_to_add():
+    class Flat(fq.CircularFilter):
+        def response(self, f):
+            return f
+
+    with pytest.raises(ValueError, match=r"h\[None\]"):
+        Flat()(torch.randn(1, 2, 8, 3))

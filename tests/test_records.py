@@ -30,7 +30,8 @@ def test_the_records_are_of_the_verse_that_the_library_writes():
 
 
 def test_every_system_of_the_study_has_the_same_three_seeds():
-    assert {s: [r["seed"] for r in runs] for s, runs in study("verse-tiny").items()} == dict.fromkeys(SYSTEMS, [0, 1, 2])
+    seeds = {s: [r["seed"] for r in runs] for s, runs in study("verse-tiny").items()}
+    assert seeds == dict.fromkeys(SYSTEMS, [0, 1, 2])
 
 
 @pytest.mark.parametrize("run", RUNS, ids=name)

@@ -9,12 +9,22 @@ from collections.abc import Callable
 __all__ = ["checker"]
 
 
+def _is_stub(answer: object) -> bool:
+    """Whether an answer is a function whose body is still the dots."""
+
+    def stub(): ...
+
+    code = getattr(answer, "__code__", None)
+    named = getattr(answer, "__name__", "") != "<lambda>"
+    return named and code is not None and code.co_code == stub.__code__.co_code and code.co_consts == stub.__code__.co_consts
+
+
 def checker(judge: Callable[[object], str | None]) -> Callable[[object], None]:
     """Turn a judge (answer -> what is wrong, or None) into a checker that prints its verdict."""
 
     @functools.wraps(judge)
     def check(answer: object) -> None:
-        if answer is None or answer is ...:
+        if answer is None or answer is ... or _is_stub(answer):
             print("No answer yet: replace the dots, then run the cell again.")
             return
         try:

@@ -13,7 +13,7 @@ def coin_rate(answer: float) -> str | None:
         return "that is the entropy of one coin. How many characters does a coin write?"
     if math.isclose(answer, 0.5):
         return "that is in bits per character. A nat uses the natural logarithm."
-    if not math.isclose(answer, math.log(2) / 2, rel_tol=1e-3):
+    if not math.isclose(answer, math.log(2) / 2, rel_tol=1.5e-2):
         return "divide the nats of one choice by the characters that it writes."
 
 
