@@ -149,10 +149,11 @@ def _fresh(system: str | None, vocab: int, length: int, preset: str, seed: int) 
 
 
 def _finished(path: Path, history: History) -> dict[str, Any] | None:
-    """The record of this very run, if it was measured before."""
-    if not path.is_file():
+    """The record of this very run, if it was measured before; a torn one is measured again."""
+    try:
+        record = read_json(path)
+    except (FileNotFoundError, ValueError):
         return None
-    record = read_json(path)
     return record if record.get("history") == asdict(history) else None
 
 

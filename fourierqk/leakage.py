@@ -75,7 +75,7 @@ def _loss(values: Tensor, where: tuple = ()) -> Loss:
     values = values.double()
     if not values.isfinite().all():
         bad = int((~values.isfinite()).sum())
-        raise ValueError(f"the loss is no number in {bad} of {len(values)} windows: the model returns NaN or infinity")
+        raise FloatingPointError(f"the loss is no number in {bad} of {len(values)} windows: the model returns NaN or inf")
     return Loss(values.mean().item(), _se(values), values, where)
 
 
@@ -228,4 +228,4 @@ def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int 
     length = _length(model, length)
     starts, x, y, _ = _windows(corpus, windows, length, seed)
     best = corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1)  # y is x shifted by one
-    return _difference(torch.cat([v.mean(1) for v in _nats(model, x, y)]) - best.double())
+    return _difference(_loss(torch.cat([v.mean(1) for v in _nats(model, x, y)])).values - best.double())

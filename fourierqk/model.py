@@ -114,7 +114,7 @@ class GPT(nn.Module):
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """idx, targets: (B, T) token ids -> logits (B, T, V) and, given targets, the mean loss in nats per token."""
-        if idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
+        if idx.is_floating_point() or idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
             most = self.cfg.block_size
             raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}")
         x = self.drop(self.tokens(idx) + self.positions.weight[: idx.shape[1]])
@@ -140,11 +140,14 @@ def generate(model: GPT, idx: Tensor, n: int, temperature: float = 1.0, seed: in
     idx: (B, T) -> (B, T + n), on any device; the model, on its own, sees the last block_size tokens. temperature 0
     takes the likeliest token.
     """
-    if idx.dim() != 2 or idx.shape[1] < 1 or n < 0 or not temperature >= 0:
+    if idx.is_floating_point() or idx.dim() != 2 or idx.shape[1] < 1 or n < 0 or not temperature >= 0:
         raise ValueError(
-            "need a prompt (B, T) of at least one token, n >= 0 and temperature >= 0, "
+            "need a prompt of token ids (B, T), at least one token long, n >= 0 and temperature >= 0, "
             f"got a prompt {tuple(idx.shape)}, {n=}, {temperature=}"
         )
+    if idx.numel() and not 0 <= int(idx.min()) <= int(idx.max()) < model.cfg.vocab_size:
+        found = f"{int(idx.min())} to {int(idx.max())}"
+        raise ValueError(f"the prompt has ids {found}, the model knows 0 to {model.cfg.vocab_size - 1}")
     rng, was_training = torch.Generator(device="cpu").manual_seed(seed), model.training
     device = next(model.parameters()).device
     model.eval()

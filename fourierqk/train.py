@@ -218,6 +218,8 @@ class _Run:
             self.history = History.from_json(json.dumps(history))
         else:
             if (record := self.path.parent / RECORD).exists():
+                if not self.path.exists():
+                    raise ValueError(f"{record} is not a run's (no {self.path.name} beside it): take another folder")
                 record.unlink()  # of the run that this one replaces
             self.save(finished=False)
 
@@ -242,9 +244,11 @@ class _Run:
     def evaluate(self, step: int, losses: list[float]) -> None:
         """Measure the model after a step, given the training losses since the last evaluation."""
         h = self.history
-        ordered = ordered_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
-        honest = honest_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
-        _check_finite(ordered.mean + honest.mean, step, self.cfg)
+        try:
+            ordered = ordered_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
+            honest = honest_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
+        except FloatingPointError:
+            _check_finite(math.nan, step, self.cfg)
         if not h.ordered or ordered.mean < min(h.ordered):
             h.best_step, self.best = step, {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         h.steps.append(step)

@@ -230,3 +230,11 @@ def test_the_installed_command_and_its_light_import():
 def test_a_record_is_plain_json():
     run("train", "multifourier-qk", "--out", "run", "--steps", 4)
     json.loads(Path("run/record.json").read_text(), parse_constant=lambda c: pytest.fail(f"{c} is not JSON"))
+
+
+def test_a_record_that_is_not_a_runs_is_left_alone(tmp_path):
+    mine = tmp_path / "record.json"
+    mine.write_text('{"mine": 1}')
+    result = run("train", "base-dot", "--steps", "2", "--out", str(tmp_path))
+    assert result.exit_code == 2 and "take another folder" in result.output
+    assert mine.read_text() == '{"mine": 1}'

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fourierqk.data import Corpus
+from fourierqk.data import Corpus, verse
 from fourierqk.leakage import (
     Loss,
     floor,
@@ -167,3 +167,27 @@ def test_bad_input() -> None:
             score(lambda ids: torch.zeros(*ids.shape, 3), c, T)
         with pytest.raises(ValueError, match="the model failed"):
             score(Bigram(), c, T + 1)
+
+
+def test_a_loss_that_is_no_number_is_an_error_not_a_mean():
+    corpus = verse()
+
+    def broken(ids):
+        return torch.full((*ids.shape, len(corpus.vocab)), math.nan)
+
+    for loss in (ordered_loss, honest_loss, shuffled_gap, floor):
+        with pytest.raises(FloatingPointError, match="no number in 8 of 8 windows"):
+            loss(broken, corpus, length=16, windows=8)
+
+
+def test_a_model_that_overwrites_its_input_is_scored_as_one_that_does_not():
+    corpus = verse()
+    table = torch.randn(len(corpus.vocab), len(corpus.vocab), generator=torch.Generator().manual_seed(0))
+
+    def scribbles(ids):
+        out = table[ids]
+        ids.fill_(0)
+        return out
+
+    kept = ordered_loss(lambda ids: table[ids], corpus, length=16, windows=8)
+    assert ordered_loss(scribbles, corpus, length=16, windows=8).mean == kept.mean

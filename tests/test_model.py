@@ -295,3 +295,13 @@ def test_bad_prompts_are_explained(prompt, n, temperature):
 def test_a_filter_of_other_heads_is_explained():
     with pytest.raises(ValueError, match="build it with heads=3"):
         GPT(CFG, Gaussian([0.1, 0.2], 0.05))(ids(1, 5))
+
+
+def test_a_prompt_outside_the_vocabulary_is_named_before_anything_runs():
+    model = GPT(GPTConfig(vocab_size=5, block_size=8, n_layer=1, n_head=1, n_embd=4)).train()
+    for prompt in (torch.tensor([[1, 5]]), torch.tensor([[-1]])):
+        with pytest.raises(ValueError, match="the model knows 0 to 4"):
+            generate(model, prompt, 2)
+    with pytest.raises(ValueError, match="token ids"):
+        generate(model, torch.tensor([[1.0]]), 2)
+    assert model.training

@@ -14,9 +14,9 @@ def _is_stub(answer: object) -> bool:
 
     def stub(): ...
 
-    code = getattr(answer, "__code__", None)
+    code, dots = getattr(answer, "__code__", None), stub.__code__
     named = getattr(answer, "__name__", "") != "<lambda>"
-    return named and code is not None and code.co_code == stub.__code__.co_code and code.co_consts == stub.__code__.co_consts
+    return named and code is not None and (code.co_code, code.co_consts) == (dots.co_code, dots.co_consts)
 
 
 def checker(judge: Callable[[object], str | None]) -> Callable[[object], None]:
