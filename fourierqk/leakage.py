@@ -75,7 +75,7 @@ def _loss(values: Tensor, where: tuple = ()) -> Loss:
     values = values.double()
     if not values.isfinite().all():
         bad = int((~values.isfinite()).sum())
-        raise FloatingPointError(f"the loss is no number in {bad} of {len(values)} windows: the model returns NaN or inf")
+        raise FloatingPointError(f"the loss is no number in {bad} of {len(values)} windows: NaN or infinite logits")
     return Loss(values.mean().item(), _se(values), values, where)
 
 
