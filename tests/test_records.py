@@ -44,6 +44,12 @@ def test_what_the_pages_say_holds_in_every_run(run):
     )
 
 
+def test_the_landing_page_is_right_that_nothing_is_left_where_no_future_exists():
+    honest = {s: [r["losses"]["honest"]["mean"] for r in runs] for s, runs in study("verse-tiny").items()}
+    for leaking in ("random-qk", "fourier-qk", "multifourier-qk"):
+        assert min(honest[leaking]) > max(honest["base-dot"])
+
+
 def test_an_unknown_study_is_named_with_those_that_exist():
     with pytest.raises(FileNotFoundError, match="no recorded study 'nonesuch': there are .*verse-tiny"):
         study("nonesuch")
