@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["provenance", "read_json", "read_tensors", "study", "write_atomic", "write_json", "write_tensors"]
+__all__ = ["provenance", "read_json", "read_tensors", "study", "table", "write_atomic", "write_json", "write_tensors"]
 
 
 def write_atomic(path: str | Path, data: bytes) -> None:
@@ -124,3 +124,20 @@ def study(name: str) -> dict[str, list[dict[str, Any]]]:
     for record in sorted(map(read_json, folder.glob("*.json")), key=lambda r: (r["system"], r["seed"])):
         runs.setdefault(record["system"], []).append(record)
     return runs
+
+
+def table(runs: Mapping[str, list[dict[str, Any]]]) -> str:
+    """A study as a Markdown table, a row a system: losses in nats per token, mean and range over its seeds."""
+
+    def spread(records: list[dict[str, Any]], loss: str) -> str:
+        values = [r["losses"][loss]["mean"] for r in records]
+        return f"{sum(values) / len(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+    def row(system: str, records: list[dict[str, Any]]) -> str:
+        below = sum(r["losses"]["floor"]["below"] for r in records)
+        verdict = "/".join(sorted({r["audit"]["verdict"] for r in records}))
+        losses = [spread(records, loss) for loss in ("ordered", "honest")]
+        return f"| {' | '.join([f'`{system}`', *losses, f'{below} of {len(records)}', verdict])} |"
+
+    head = "| system | ordered loss | honest loss | runs below the floor | audit |\n|---|---|---|---|---|"
+    return "\n".join([head, *(row(*item) for item in runs.items())])

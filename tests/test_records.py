@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from fourierqk import SYSTEMS, verse
-from fourierqk.records import study
+from fourierqk.records import study, table
 from fourierqk.train import PRESETS
 
 RUNS = [run for runs in study("verse-tiny").values() for run in runs]
@@ -48,6 +48,15 @@ def test_the_landing_page_is_right_that_nothing_is_left_where_no_future_exists()
     honest = {s: [r["losses"]["honest"]["mean"] for r in runs] for s, runs in study("verse-tiny").items()}
     for leaking in ("random-qk", "fourier-qk", "multifourier-qk"):
         assert min(honest[leaking]) > max(honest["base-dot"])
+
+
+def test_the_table_is_of_the_numbers_in_the_files():
+    def run(ordered, honest, below, verdict):
+        losses = {"ordered": {"mean": ordered}, "honest": {"mean": honest}, "floor": {"below": below}}
+        return {"losses": losses, "audit": {"verdict": verdict}}
+
+    row = table({"a": [run(1.0, 2.0, True, "leaks"), run(1.5, 2.25, False, "causal")]}).splitlines()[-1]
+    assert row == "| `a` | 1.25 (1.00 to 1.50) | 2.12 (2.00 to 2.25) | 1 of 2 | causal/leaks |"
 
 
 def test_an_unknown_study_is_named_with_those_that_exist():
