@@ -238,7 +238,8 @@ class _Run:
             bar.update()
         losses = torch.stack(losses).tolist()  # on a GPU, the only wait for it
         for step, loss in enumerate(losses, start + 1):
-            _check_finite(loss, step, cfg)
+            if not math.isfinite(loss):
+                raise _diverged(loss, step, cfg)
         return losses
 
     def evaluate(self, step: int, losses: list[float]) -> None:
@@ -247,8 +248,8 @@ class _Run:
         try:
             ordered = ordered_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
             honest = honest_loss(self.model, self.corpus, windows=self.cfg.eval_windows)
-        except FloatingPointError:
-            _check_finite(math.nan, step, self.cfg)
+        except FloatingPointError as e:
+            raise _diverged(math.nan, step, self.cfg) from e
         if not h.ordered or ordered.mean < min(h.ordered):
             h.best_step, self.best = step, {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         h.steps.append(step)
@@ -289,12 +290,11 @@ def _check(model: nn.Module, corpus: Corpus) -> int:
     return cfg.block_size
 
 
-def _check_finite(loss: float, step: int, cfg: TrainConfig) -> None:
-    if not math.isfinite(loss):
-        raise FloatingPointError(
-            f"the loss became {loss} at step {step}: lower lr (now {cfg.lr:g}) or filter_lr, lengthen warmup, or clip "
-            "harder. An earlier checkpoint is as it was"
-        )
+def _diverged(loss: float, step: int, cfg: TrainConfig) -> FloatingPointError:
+    return FloatingPointError(
+        f"the loss became {loss} at step {step}: lower lr (now {cfg.lr:g}) or filter_lr, lengthen warmup, or clip "
+        "harder. An earlier checkpoint is as it was"
+    )
 
 
 def _keep_time(history: History, tokens: int, steps: int, trained: float, passed: float) -> None:
