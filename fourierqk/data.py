@@ -3,16 +3,13 @@
 - ``shakespeare``: the paper's text, a megabyte of plays, from a file, a cache or the network;
 - ``verse``: written on the spot by a small grammar, so that its entropy is known exactly; needs no file;
 - ``text``: a file of your own.
+
+The tokens of a corpus are characters (level "char"), or words, spaces and punctuation (level "word", see words.py).
 """
 import hashlib
-import http.client
 import itertools
 import os
 import random
-import tempfile
-import time
-import urllib.request
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,17 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fourierqk import tinyshakespeare, words
 from fourierqk.verse import VERSE, Oracle, entropy_rate, write
 
 __all__ = ["Corpus", "shakespeare", "text", "verse"]
 
-FILE = "tinyshakespeare.txt"  # 40,000 lines of plays as Andrej Karpathy joined them for char-rnn (2015)
-SHA256 = "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"
-MIRRORS = (
-    "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
-    "https://storage.googleapis.com/download.tensorflow.org/data/shakespeare.txt",
-)
-PAUSES = (0, 1, 4)  # seconds before each round of the mirrors: a refusal (429, or 403 for Colab) may pass
+LEVELS = ("char", "word")
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +32,10 @@ class Corpus:
 
     entropy_rate: nats per token of the source, exact, where known. oracle: for each token of val the nats that the
     best possible predictor pays, given everything before it; None where nobody knows.
+
+    A token is a character or a word, so losses in nats per token compare only within a level. Divided by
+    `chars_per_token` they are nats per character of the same text, whatever the level. (On words this is what the
+    model pays for *our* coding of the text: an upper bound, since it may also have spelt out a word it knows.)
     """
 
     name: str
@@ -50,9 +46,16 @@ class Corpus:
     oracle: Tensor | None = None  # (M,) float64
 
     def __post_init__(self) -> None:
+        if len({*self.vocab} - {""}) < len(self.vocab):
+            raise ValueError(f"the vocabulary of {self.name} names a token twice, or one of no characters")
         for split in ("train", "val"):
-            if not len(getattr(self, split)):
-                raise ValueError(f"the {split} split of {self.name} is empty: a corpus needs text in both")
+            ids, which = getattr(self, split), f"the {split} split of {self.name}"
+            if not isinstance(ids, Tensor) or ids.dtype != torch.int64 or ids.ndim != 1:
+                got = f"{ids.dtype} {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+                raise ValueError(f"{which} must be a tensor of int64 ids, of shape (N,), not {got}")
+            if not len(ids):
+                raise ValueError(f"{which} is empty: a corpus needs text in both")
+            _within(ids, len(self.vocab), f" in {which}")
         if self.oracle is not None and self.oracle.shape != self.val.shape:
             raise ValueError(f"the oracle judges {len(self.oracle)} tokens, the val split has {len(self.val)}")
 
@@ -102,15 +105,30 @@ class Corpus:
         return replace(self, name=f"{self.name}, shuffled", val=self.val[order], entropy_rate=None, oracle=None)
 
     def encode(self, text: str) -> Tensor:
-        """The ids of a text, (len(text),). ValueError names a character that the corpus does not have, and where."""
-        return _encode(text, self.vocab, self.name)
+        """The ids of a text, (N,). ValueError names a character that the corpus does not have, and where it stands."""
+        return words.encode(text, self.vocab, self.name)
 
     def decode(self, ids: Tensor | Sequence[int]) -> str:
         """The text of ids (N,). ValueError for an id that stands for nothing."""
         ids = torch.as_tensor(ids, dtype=torch.int64)
-        if len(ids) and not (0 <= ids.min() and ids.max() < len(self.vocab)):
-            raise ValueError(f"ids must lie between 0 and {len(self.vocab) - 1}, got {ids.min()} to {ids.max()}")
+        _within(ids, len(self.vocab))
         return "".join(self.vocab[i] for i in ids.tolist())
+
+    def characters(self, ids: Tensor) -> Tensor:
+        """How many characters each token spells, in the shape of ids: 1 everywhere at level "char".
+
+        Exact on given windows (x, y): nats per character = all nats of y / characters(y).sum().
+        """
+        _within(ids, len(self.vocab))
+        return torch.tensor([len(token) for token in self.vocab])[ids]
+
+    @property
+    def chars_per_token(self) -> float:
+        """Characters of val over tokens of val: nats per token divided by it are nats per character.
+
+        Right in expectation for any loss over windows with uniform starts: `ordered_loss` and `honest_loss` alike.
+        """
+        return self.characters(self.val).double().mean().item()
 
     def oracle_loss(self, start: int, stop: int) -> float:
         """Mean nats per token of the best possible predictor over val[start:stop]."""
@@ -147,25 +165,20 @@ def _cut(ids: Tensor, starts: Tensor, length: int) -> tuple[Tensor, Tensor]:
     return w[:, :-1], w[:, 1:]
 
 
-def _encode(text: str, vocab: tuple[str, ...], name: str) -> Tensor:
-    codes = np.frombuffer(text.encode("utf-32-le"), dtype="<u4")
-    known = np.array([ord(c) for c in vocab], dtype="<u4")
-    order = known.argsort()
-    at = order[np.searchsorted(known, codes, sorter=order).clip(max=len(known) - 1)]
-    if (bad := (known[at] != codes).nonzero()[0]).size:
-        raise ValueError(f"the vocabulary of {name} has no {text[bad[0]]!r} (position {bad[0]} of the text)")
-    return torch.from_numpy(at.astype(np.int64))
+def _within(ids: Tensor, size: int, where: str = "") -> None:
+    if len(ids) and not (0 <= ids.min() and ids.max() < size):
+        raise ValueError(f"ids{where} must lie between 0 and {size - 1}, got {ids.min()} to {ids.max()}")
 
 
-def text(path: str | os.PathLike) -> Corpus:
-    """A text file of your own, UTF-8, character by character: the first 90 % to learn from, the rest to be judged on.
+def text(path: str | os.PathLike, level: str = "char") -> Corpus:
+    """A text file of your own, UTF-8: the first 90 % of its characters to learn from, the rest to be judged on.
 
-    Raises FileNotFoundError, and ValueError for a file that is empty or not UTF-8. A text too short for the window
-    that a model reads is refused where the windows are cut.
+    level: "char", or "word" as for `shakespeare`. Raises FileNotFoundError, and ValueError for a file that is empty or
+    not UTF-8. A text too short for the window that a model reads is refused where the windows are cut.
     """
     path = Path(path)
     try:
-        return _characters(path.name, _read(path).decode("utf-8"))
+        return _corpus(path.name, tinyshakespeare.read_file(path).decode("utf-8"), level)
     except UnicodeDecodeError as e:
         raise ValueError(f"{path} is not UTF-8 text (byte {e.start}): save it as UTF-8 first") from None
 
@@ -173,102 +186,34 @@ def text(path: str | os.PathLike) -> Corpus:
 def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> Corpus:
     """The paper's text, tiny Shakespeare: 1,115,394 characters, 65 different ones, split 90/10.
 
+    level: "char", or "word": tokens are words, spaces and punctuation; the 4,000 words most frequent in the training
+    part are tokens of their own, all others are spelt. Both levels hold the same text in train and in val.
+
     Looked for in turn: `path`, the folder or file named by FOURIERQK_DATA, the cache (~/.cache/fourierqk), the
     network. The bytes must be the known ones wherever they come from. Raises FileNotFoundError or ValueError for a
     file that you named, ConnectionError when there is none and no mirror answers.
     """
-    if level != "char":
-        raise ValueError(f"unknown level {level!r}: there is 'char'")
-    named = path or os.environ.get("FOURIERQK_DATA")
-    if named:
-        file = Path(named).expanduser()
-        file = file / FILE if file.is_dir() else file
-        raw = _read(file, "" if path else " (FOURIERQK_DATA names it)")
-        if not _genuine(raw):
-            raise ValueError(
-                f"{file} is not tiny Shakespeare (sha256 {_digest(raw)}, expected {SHA256}). "
-                "Use text(path) to train on a file of your own."
-            )
-    else:
-        raw = _cached()
-    return _characters("shakespeare", raw.decode("ascii"))
+    _known(level)
+    return _corpus("shakespeare", tinyshakespeare.read(path).decode("ascii"), level)
 
 
-def _read(file: Path, who: str = "") -> bytes:
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no file {file}{who}")
-    return file.read_bytes()
+def _known(level: str) -> None:
+    if level not in LEVELS:
+        raise ValueError(f"unknown level {level!r}: there are {' and '.join(map(repr, LEVELS))}")
 
 
-def _characters(name: str, text: str) -> Corpus:
-    """A corpus of characters: vocabulary in code order, split 90/10."""
+def _corpus(name: str, text: str, level: str) -> Corpus:
+    """A corpus of a whole text: its first 90 % of characters is train. What is a word, train alone decides."""
+    _known(level)
     if len(text) < 10:
         raise ValueError(f"{name} is {'too short' if text else 'empty'}: {len(text)} characters, at least 10 needed")
-    vocab = tuple(sorted(set(text)))
-    ids = _encode(text, vocab, name)
-    cut = len(ids) * 9 // 10
-    return Corpus(name, ids[:cut], ids[cut:], vocab)
-
-
-def _digest(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
-
-
-def _genuine(raw: bytes) -> bool:
-    return _digest(raw) == SHA256
-
-
-def _cached() -> bytes:
-    """Tiny Shakespeare from the cache; if it is not there, or damaged, from a mirror and into the cache."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fourierqk"
-    file = folder / FILE
-    if file.is_file():
-        raw = file.read_bytes()
-        if _genuine(raw):
-            return raw
-        warnings.warn(f"{file} is damaged ({len(raw)} bytes, sha256 {_digest(raw)}): fetching it anew", stacklevel=3)
-    raw = _download()
-    try:
-        _write(file, raw)
-    except OSError as e:  # a read-only home need not stop anybody who has the text in hand
-        warnings.warn(f"cannot keep the text in {folder} ({e}): it will be fetched again next time", stacklevel=3)
-    return raw
-
-
-def _write(file: Path, raw: bytes) -> None:
-    """Whole or not at all: written beside its place, then moved there in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as f:
-        try:
-            f.write(raw)
-            f.close()
-            os.replace(f.name, file)
-        except BaseException:
-            os.unlink(f.name)
-            raise
-
-
-def _download() -> bytes:
-    """The right bytes from the first mirror that has them; ConnectionError with each one's answer, and the ways out."""
-    answers: dict[str, str] = {}
-    for pause in PAUSES:
-        time.sleep(pause)
-        for url in MIRRORS:
-            request = urllib.request.Request(url, headers={"User-Agent": "fourierqk"})
-            try:
-                with urllib.request.urlopen(request, timeout=20) as reply:
-                    raw = reply.read()
-            except (OSError, http.client.HTTPException) as e:  # HTTP errors, no network, time-outs, broken transfers
-                answers[url] = str(e) or type(e).__name__
-                continue
-            if _genuine(raw):
-                return raw
-            answers[url] = f"sent {len(raw)} bytes that are not the text"
-    tried = "\n".join(f"  {url}: {answer}" for url, answer in answers.items())
-    raise ConnectionError(
-        f"could not fetch {FILE}:\n{tried}\nThree ways out: set FOURIERQK_DATA to a folder that holds {FILE}, pass "
-        "shakespeare(path=...), or use verse(), which needs no file and no network."
-    )
+    cut = len(text) * 9 // 10
+    train, val = text[:cut], text[cut:]
+    if level == "word":
+        vocab, name = words.vocabulary(text, train), f"{name}-words"
+    else:
+        vocab = tuple(sorted({*text}))
+    return Corpus(name, words.encode(train, vocab, name), words.encode(val, vocab, name), vocab)
 
 
 def verse(seed: int = 0) -> Corpus:
@@ -278,5 +223,5 @@ def verse(seed: int = 0) -> Corpus:
     """
     parts = {"train": 10**6, "val": 10**5}
     train, val = ("".join(c.text for c in write(VERSE, n, f"{part} {seed}")) for part, n in parts.items())
-    ids = [_encode(t, VERSE.vocab, "verse") for t in (train, val)]
+    ids = [words.encode(t, VERSE.vocab, "verse") for t in (train, val)]
     return Corpus("verse", *ids, VERSE.vocab, entropy_rate(VERSE), Oracle(VERSE).nats(val))

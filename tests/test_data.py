@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import torch
 
-from fourierqk import data
+from fourierqk import tinyshakespeare
 from fourierqk.data import Corpus, shakespeare, text, verse
 
 PLAY = b"First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n" * 5
@@ -99,6 +99,14 @@ def test_fixed_windows_are_pinned():
         (lambda c: c.encode("ok"), r"no 'o' \(position 0"),
         (lambda c: replace(c, val=c.val[:0]), "val split of ramp is empty"),
         (lambda c: replace(c, oracle=c.oracle[:-1]), "oracle"),
+        (lambda c: replace(c, val=c.val.int()), r"val split of ramp must be .* int64 ids.*not torch.int32 \(40,\)"),
+        (lambda c: replace(c, train=c.train[None]), r"train split of ramp must be .*, not torch.int64 \(1, 300\)"),
+        (lambda c: replace(c, val=c.val.tolist()), "must be a tensor of int64 ids.*, not list"),
+        (lambda c: replace(c, val=c.val + 261), "ids in the val split of ramp must lie .* 0 and 299, got 261 to 300"),
+        (lambda c: replace(c, train=c.train - 1), "train split of ramp must lie between 0 and 299, got -1 to 298"),
+        (lambda c: replace(c, vocab=(*c.vocab, c.vocab[7])), "names a token twice"),
+        (lambda c: replace(c, vocab=(*c.vocab, "")), "no characters"),
+        (lambda c: c.characters(c.val + 299), "ids must lie between 0 and 299"),
     ],
 )
 def test_bad_requests_are_refused_at_once(ask, message):
@@ -272,9 +280,9 @@ def library(tmp_path, monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Mirror)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     host = f"http://127.0.0.1:{server.server_port}"
-    monkeypatch.setattr(data, "MIRRORS", (f"{host}/a", f"{host}/b"))
-    monkeypatch.setattr(data, "PAUSES", (0, 0, 0))
-    monkeypatch.setattr(data, "SHA256", data._digest(PLAY))
+    monkeypatch.setattr(tinyshakespeare, "MIRRORS", (f"{host}/a", f"{host}/b"))
+    monkeypatch.setattr(tinyshakespeare, "PAUSES", (0, 0, 0))
+    monkeypatch.setattr(tinyshakespeare, "SHA256", tinyshakespeare._digest(PLAY))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.delenv("FOURIERQK_DATA", raising=False)
@@ -309,13 +317,13 @@ def test_when_all_mirrors_fail_the_error_says_why_and_names_three_ways_out(libra
     with pytest.raises(ConnectionError) as e:
         shakespeare()
     assert len(library.asked) == 6
-    for words in (said, *data.MIRRORS, "FOURIERQK_DATA", "path=", "verse()"):
+    for words in (said, *tinyshakespeare.MIRRORS, "FOURIERQK_DATA", "path=", "verse()"):
         assert words in str(e.value)
     assert not library.cache.exists() or not list(library.cache.iterdir())  # nothing half written is kept
 
 
 def test_without_a_network_the_error_is_as_clear(library, monkeypatch):
-    monkeypatch.setattr(data, "MIRRORS", ("http://127.0.0.1:9/a", "http://no-such-host.invalid/b"))
+    monkeypatch.setattr(tinyshakespeare, "MIRRORS", ("http://127.0.0.1:9/a", "http://no-such-host.invalid/b"))
     with pytest.raises(ConnectionError, match="(?s)refused.*Three ways out"):
         shakespeare()
 
@@ -346,7 +354,7 @@ def test_a_write_that_fails_leaves_nothing_behind_and_the_text_is_still_given(li
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(data.os, "replace", full)
+    monkeypatch.setattr(tinyshakespeare.os, "replace", full)
     with pytest.warns(UserWarning, match="No space left"):
         assert is_play(shakespeare())
     assert not list(library.cache.iterdir())
@@ -370,11 +378,6 @@ def test_another_text_under_the_name_is_refused(library, tmp_path):
     (tmp_path / "hamlet.txt").write_bytes(b"To be, or not to be.")
     with pytest.raises(ValueError, match="is not tiny Shakespeare.*Use text"):
         shakespeare(tmp_path / "hamlet.txt")
-
-
-def test_levels_that_do_not_exist_yet_are_refused():
-    with pytest.raises(ValueError, match="unknown level 'word': there is 'char'"):
-        shakespeare(level="word")
 
 
 def test_the_real_text_where_it_is_at_hand():
