@@ -1,4 +1,4 @@
-"""Filters, signals and results -> plotly figures: one theme, readable on white and on dark.
+"""Filters, signals and results -> plotly figures: one theme, readable on white and on dark::
 
     response(filters, n=512, max_freq=0.5)                magnitude over frequency
     impulse(filters, n=64, head=0)                        what one token turns into: past blue, future red

@@ -8,6 +8,7 @@ import html
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -153,6 +154,15 @@ def _claims(path: Path) -> dict[str, str]:
 # ---------------------------------------------------------------- pages
 
 
+def _plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Docstrings are written for people: |X| and x_ mean what they say, and are no marks of reStructuredText."""
+    for i, line in enumerate(lines):
+        if not line.startswith("    "):  # an indented block
+            parts = re.split(r"(`+[^`]+`+)", line)  # every second part is code, and stays
+            parts[::2] = (re.sub(r"\||_(?!\w)", r"\\\g<0>", part) for part in parts[::2])
+            lines[i] = "".join(parts)
+
+
 def _repair(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
     """Mend the stock pages: an error in the console, and roles in the bibliography that screen readers trip over.
 
@@ -170,5 +180,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_js_file("fourierqk/site.js", loading_method="defer")
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _copy_assets)
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-docstring", _plain)
     app.connect("html-page-context", _repair, priority=950)  # after the theme and its extensions
     return {"parallel_read_safe": True, "parallel_write_safe": True}
