@@ -10,6 +10,8 @@ import os
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from fourierqk.causality import *
+from fourierqk.channels import *
+from fourierqk.combinators import *
 from fourierqk.data import *
 from fourierqk.filters import *
 from fourierqk.leakage import *

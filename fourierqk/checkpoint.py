@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.data import Corpus
-from fourierqk.filters import Filter, _Centre
+from fourierqk.filters import FeatureMap, _Centre
 from fourierqk.records import read_tensors, write_tensors
 
 __all__ = ["CHECKPOINT", "fill", "identity", "kept", "restore", "save"]
@@ -23,7 +23,7 @@ def identity(model: nn.Module, corpus: Corpus, training: Mapping[str, Any]) -> d
     filters = {
         name: {"type": type(m).__name__, **{k: v for k, v in vars(m).items() if type(v) in plain}}
         for name, m in model.named_modules()
-        if isinstance(m, Filter | _Centre)
+        if isinstance(m, FeatureMap | _Centre)
     }
     text = {"name": corpus.name, "sha256": corpus.sha256}
     train = {k: v for k, v in training.items() if k != "device"}

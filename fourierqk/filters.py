@@ -1,4 +1,4 @@
-"""Filters along time: what a query or a key may hear.
+"""Filters along time: what a query or a key may hear. Filters made of other filters are in combinators.py.
 
 A filter is a feature map along time, (batch, heads, time, d) -> (batch, heads, time, d'), with three faces:
 
@@ -27,6 +27,7 @@ from fourierqk.parts import (
     check_heads,
     check_signal,
     check_width,
+    circular,
     convolve,
     grid,
     per_head,
@@ -36,14 +37,26 @@ from fourierqk.parts import (
 )  # fmt: skip
 
 __all__ = [
-    "AllPass", "Analytic", "Bank", "Causal", "CausalFilter", "CircularFilter", "Filter", "Gaussian", "MexicanHat",
-    "Morlet", "RandomBands", "Residual", "SlidingDFT", "Tone", "Unit", "bins", "period", "shelf",
+    "AllPass", "CausalFilter", "CausalGaussian", "CausalMexicanHat", "CircularFilter", "FeatureMap", "Filter",
+    "Gaussian", "MexicanHat", "Morlet", "MorletCorrelation", "RandomBands", "Tone", "bins", "period",
 ]  # fmt: skip
 
 GRID = 1024  # samples on which Causal cuts and Unit weighs an impulse response: one grid, so no gain depends on T
 
 
-class Filter(nn.Module):
+class FeatureMap(nn.Module):
+    """What queries and keys pass through before they are compared (abstract)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(batch, heads, time, d) -> (batch, heads, time, d')."""
+        raise NotImplementedError
+
+    def pair(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """The features of queries and of keys. A map that draws at random may draw once for both."""
+        return self(q), self(k)
+
+
+class Filter(FeatureMap):
     """A linear, time-invariant feature map along time (abstract)."""
 
     def __init__(self) -> None:
@@ -62,9 +75,9 @@ class Filter(nn.Module):
         """The reply to a single 1 at time 0, over `n` tokens, lag 0 first -> (heads | 1, n), K in front for a bank."""
         raise NotImplementedError
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(batch, heads, time, d) -> (batch, heads, time, d')."""
-        raise NotImplementedError
+    def span(self, n: int) -> int:
+        """Over how many tokens `Unit` weighs the impulse response, in a text of n: a fixed grid, whatever n is."""
+        return GRID
 
 
 class CircularFilter(Filter):
@@ -77,12 +90,8 @@ class CircularFilter(Filter):
         return torch.fft.irfft(self.response(grid(check_count(n, "n"), self._like)), n=n)
 
     def forward(self, x: Tensor) -> Tensor:
-        z, n = precise(x), x.shape[-2]
-        h = self.response(grid(n, z))
-        check_heads(h, x)
-        h = h.reshape(-1, 1, *h.shape[-2:], 1)  # (K, 1, heads, F, 1)
-        y = torch.fft.irfft(torch.fft.rfft(z, dim=-2) * h, n=n, dim=-2)  # (K, B, heads, T, d)
-        return torch.cat(y.unbind(0), -1).to(x.dtype)
+        z = precise(x)
+        return circular(z, self.response(grid(x.shape[-2], z))).to(x.dtype)
 
 
 class CausalFilter(Filter):
@@ -151,6 +160,9 @@ class Tone(CircularFilter):
         f = f.abs()
         return (f == f[(f - self.freq).abs().argmin()]).to(f.dtype)[None]
 
+    def span(self, n: int) -> int:
+        return n  # one bin holds 1 / n of the energy of white noise, two mirror images 2 / n
+
 
 class Gaussian(CircularFilter):
     """A smooth band, exp(-(f - freq)^2 / 2 width^2), one centre a head: the paper's selector (S3).
@@ -193,8 +205,9 @@ class RandomBands(CircularFilter):
     def __init__(self, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.seed = seed
-        u = torch.rand(check_count(heads, "heads"), 1, generator=torch.Generator().manual_seed(seed))
-        centre = 1 / 128 + u * (0.26 - 1 / 128)
+        draw = torch.Generator().manual_seed(seed)
+        u = torch.rand(check_count(heads, "heads"), 1, generator=draw, dtype=torch.float32)
+        centre = 1 / 128 + u.to(torch.get_default_dtype()) * (0.26 - 1 / 128)
         self.register_buffer("centre", centre)
         self.register_buffer("width", 0.15 * centre + 1 / 128)
 
@@ -203,6 +216,45 @@ class RandomBands(CircularFilter):
 
     def extra_repr(self) -> str:
         return f"seed={self.seed}"
+
+
+class _Half(CausalFilter):
+    """The causal half, t = 0 .. taps - 1, of a shape centred on lag 0 and stretched by a scale (abstract)."""
+
+    def __init__(self, scale: float | Sequence[float] = 8.0, taps: int = 128) -> None:
+        super().__init__()
+        a = per_head(scale, 1)
+        if not ((a > 0) & (a < math.inf)).all():
+            raise ValueError(f"scale {a.flatten().tolist()} must be a number of tokens above 0")
+        self.scale, self.taps = tuple(a.flatten().tolist()), check_count(taps, "taps")
+        self.register_buffer("_a", a)
+
+    def kernel(self) -> Tensor:
+        t = torch.arange(self.taps, device=self._like.device, dtype=precision(self._like.dtype))
+        return self._shape(t / self._a)
+
+    def _shape(self, u: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+class CausalGaussian(_Half):
+    """One half of a bell (S5): exp(-t^2 / 2a^2) for t = 0 .. taps - 1, a fading memory.
+
+    scale: a, in tokens, one or one a head. A low pass: DC passes best.
+    """
+
+    def _shape(self, u: Tensor) -> Tensor:
+        return torch.exp(-0.5 * u**2)
+
+
+class CausalMexicanHat(_Half):
+    """One half of a Ricker wavelet (S6): (1 - t^2 / a^2) exp(-t^2 / 2a^2) for t = 0 .. taps - 1.
+
+    scale: a, in tokens, one or one a head. The whole hat stops DC; its half passes it, so it is not admissible.
+    """
+
+    def _shape(self, u: Tensor) -> Tensor:
+        return (1 - u**2) * torch.exp(-0.5 * u**2)
 
 
 class Morlet(CausalFilter):
@@ -216,14 +268,8 @@ class Morlet(CausalFilter):
         self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, taps: int = 128, learn: bool = False
     ) -> None:
         super().__init__()
-        scale = per_head(scale, 1)
-        if not (scale > omega0 / math.pi).all() or not omega0 > 0:
-            raise ValueError(
-                f"scale {scale.flatten().tolist()} with omega0 = {omega0} puts the centre, omega0 / (2 pi scale), "
-                "outside (0, 1/2) cycles per token: take omega0 > 0 and a scale above omega0 / pi"
-            )
         self.omega0, self.taps = float(omega0), check_count(taps, "taps")
-        self.centre = _Centre(omega0 / (2 * math.pi * scale), learn)
+        self.centre = _Centre(_turns(scale, omega0), learn)
 
     def kernel(self) -> Tensor:
         t = torch.arange(self.taps, device=self._like.device, dtype=precision(self._like.dtype))
@@ -231,161 +277,29 @@ class Morlet(CausalFilter):
         return torch.polar(torch.exp(-0.5 * (phase / self.omega0) ** 2), phase)
 
 
-class Causal(CausalFilter):
-    """Lags 0 .. taps - 1 of another filter's impulse response.
+class MorletCorrelation(CircularFilter):
+    """Correlation with a whole Morlet wavelet, by real FFT (S8): the response is exp(-(2 pi a f - omega0)^2 / 2).
 
-    It is *not* the same band with the future cut off: peak and skirt move, and DC passes. Its own `response` shows
-    what really runs; compare it inside `Unit`.
+    That is a Gaussian band at omega0 / (2 pi a) cycles per token, of width 1 / (2 pi a). The response is real, so the
+    kernel, exp(-t^2 / 2a^2) cos(omega0 t / a) up to a factor, is the same at lag -t as at lag t: it hears as much of
+    the future as of the past. scale, learn: as for `Morlet`.
     """
 
-    def __init__(self, inner: Filter, taps: int = 128) -> None:
+    def __init__(self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, learn: bool = False) -> None:
         super().__init__()
-        self.inner, self.taps = inner, check_count(taps, "taps", most=GRID)
-
-    def kernel(self) -> Tensor:
-        return self.inner.impulse(GRID)[..., : self.taps]
-
-
-class SlidingDFT(CausalFilter):
-    """At each token: the DFT of the trailing window, weighted by a filter, read at the window's last token.
-
-    This is the causal reading of the paper's frequency collapse (S9): one weighted value a position. It equals a
-    causal convolution with the circular kernel of `window` samples, wrapped lags included.
-    """
-
-    def __init__(self, inner: Filter, window: int = 128) -> None:
-        super().__init__()
-        self.inner, self.window = inner, check_count(window, "window")
-
-    def kernel(self) -> Tensor:
-        return self.inner.impulse(self.window)
-
-
-class Unit(Filter):
-    """Another filter scaled, head by head, to an impulse response of L2 norm `gain`.
-
-    With gain 1 it leaves the variance of white noise as it was. The norm is taken over a fixed grid, so the gain
-    never depends on the length of the text. Raises ValueError where the response is zero.
-    """
-
-    def __init__(self, inner: Filter, gain: float = 1.0) -> None:
-        super().__init__()
-        if not 0 < gain < math.inf:
-            raise ValueError(f"gain {gain} must be a finite number above 0")
-        self.inner, self.gain = inner, float(gain)
-        if not (self._energy() > 0).all():
-            raise ValueError(f"{inner} answers nothing on a grid of {GRID} tokens: a zero response has no gain")
-
-    def _energy(self) -> Tensor:
-        h = self.inner.impulse(GRID)
-        return h.abs().square().sum(-1).reshape(-1, h.shape[-2]).sum(0)  # over time and, in a bank, over its filters
-
-    def _scale(self) -> Tensor:
-        return self.gain * self._energy().clamp_min(1e-30).rsqrt()  # (heads | 1,); training may silence a filter
+        self.omega0 = float(omega0)
+        self.centre = _Centre(_turns(scale, omega0), learn)
 
     def response(self, f: Tensor) -> Tensor:
-        return self._scale()[:, None] * self.inner.response(f)
-
-    def impulse(self, n: int) -> Tensor:
-        return self._scale()[:, None] * self.inner.impulse(n)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (self._scale()[:, None, None] * self.inner(precise(x))).to(x.dtype)
+        return torch.exp(-0.5 * (self.omega0 * (f.abs() / self.centre() - 1)) ** 2)
 
 
-class Bank(Filter):
-    """Filters side by side: features are concatenated, so that scores add; divided by K in score (S4).
-
-    The features carry 1 / sqrt(K), which makes the score the mean of the K scores, without cross terms.
-    """
-
-    def __init__(self, *filters: Filter) -> None:
-        super().__init__()
-        if not filters:
-            raise ValueError("a bank needs at least one filter")
-        heads = [h.impulse(1).shape[-2] for h in filters]
-        if len(set(heads) - {1}) > 1:
-            raise ValueError(f"the filters of a bank have {heads} heads: give all the same number, or 1")
-        self.filters = nn.ModuleList(filters)
-
-    def _stack(self, parts: list[Tensor]) -> Tensor:
-        heads = max(p.shape[-2] for p in parts)
-        flat = [p.reshape(-1, *p.shape[-2:]).expand(-1, heads, -1) for p in parts]
-        return torch.cat(flat) / math.sqrt(len(self.filters))
-
-    def response(self, f: Tensor) -> Tensor:
-        return self._stack([h.response(f) for h in self.filters])
-
-    def impulse(self, n: int) -> Tensor:
-        return self._stack([h.impulse(n) for h in self.filters])
-
-    def forward(self, x: Tensor) -> Tensor:
-        if all(isinstance(h, CircularFilter) for h in self.filters):
-            return CircularFilter.forward(self, x)  # one forward transform serves the whole bank
-        z = precise(x)
-        return (torch.cat([h(z) for h in self.filters], -1) / math.sqrt(len(self.filters))).to(x.dtype)
-
-
-class Analytic(Filter):
-    """Another filter's output and its Hilbert transform side by side: the band as a (cos, sin) pair.
-
-    Positive frequencies double and negative ones vanish, as in scipy.signal.hilbert. Two-sided whatever `inner` is.
-    """
-
-    def __init__(self, inner: Filter) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def response(self, f: Tensor) -> Tensor:
-        one_sided = 1 + torch.sign(f) * (f.abs() < 0.5)  # DC and Nyquist are their own mirror images
-        return one_sided * self.inner.response(f)
-
-    def impulse(self, n: int) -> Tensor:
-        f = torch.fft.fftfreq(check_count(n, "n"), dtype=precision(self._like.dtype), device=self._like.device)
-        return torch.fft.ifft(self.response(f))
-
-    def forward(self, x: Tensor) -> Tensor:
-        z, n = precise(x), x.shape[-2]
-        h = self.response(torch.fft.fftfreq(n, dtype=z.dtype, device=z.device))
-        check_heads(h, x)
-        h = h.reshape(-1, 1, *h.shape[-2:], 1)
-        y = torch.fft.ifft(torch.fft.fft(z, dim=-2) * h, dim=-2)
-        return torch.cat([part for band in y.unbind(0) for part in (band.real, band.imag)], -1).to(x.dtype)
-
-
-class Residual(Filter):
-    """The identity path plus another filter, x + inner(x): the exact token is kept beside what is filtered.
-
-    inner must be real and single; with a complex filter or a bank use ``Bank(AllPass(), inner)``.
-    """
-
-    def __init__(self, inner: Filter) -> None:
-        super().__init__()
-        h = inner.impulse(2)
-        if h.is_complex() or h.dim() > 2:
-            raise ValueError("Residual adds, so its filter must be real and keep d: use Bank(AllPass(), inner) instead")
-        self.inner = inner
-
-    def response(self, f: Tensor) -> Tensor:
-        return 1 + self.inner.response(f)
-
-    def impulse(self, n: int) -> Tensor:
-        h = self.inner.impulse(n)
-        return h + F.pad(h.new_ones(1, 1), (0, n - 1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        z = precise(x)
-        return (z + self.inner(z)).to(x.dtype)
-
-
-def shelf() -> dict[str, Filter]:
-    """One ready example of every filter: what the contract tests check and the galleries draw."""
-
-    def band() -> Filter:
-        return Gaussian(4 / 128, 2 / 128)
-
-    examples = [
-        AllPass(), Tone(), band(), MexicanHat(), RandomBands(), Morlet(), Causal(band()), SlidingDFT(band()),
-        Unit(band()), Bank(band(), MexicanHat()), Analytic(band()), Residual(band()),
-    ]  # fmt: skip
-    return {type(f).__name__: f for f in examples}
+def _turns(scale: float | Sequence[float], omega0: float) -> Tensor:
+    """The centre frequency of a Morlet wavelet, omega0 / (2 pi scale) cycles per token, one a head."""
+    scale = per_head(scale, 1)
+    if not (scale > omega0 / math.pi).all() or not omega0 > 0:
+        raise ValueError(
+            f"scale {scale.flatten().tolist()} with omega0 = {omega0} puts the centre, omega0 / (2 pi scale), "
+            "outside (0, 1/2) cycles per token: take omega0 > 0 and a scale above omega0 / pi"
+        )
+    return omega0 / (2 * math.pi * scale)

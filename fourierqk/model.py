@@ -1,9 +1,9 @@
-"""A small GPT whose attention compares filtered queries with filtered keys.
+"""A small GPT whose attention compares filtered queries with filtered keys, and FNet, which has neither.
 
-One `Attention` serves every system of the paper: what differs is the `Filter` it is given.
+One `Attention` serves every system of the paper: what differs is the filter it is given.
 """
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -11,9 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fourierqk.filters import AllPass, Filter
+from fourierqk.filters import AllPass, FeatureMap
+from fourierqk.parts import precision
 
-__all__ = ["Attention", "Block", "GPT", "GPTConfig", "MLP", "filter_parameters", "generate"]
+__all__ = [
+    "Attention", "Block", "FNet", "FourierMixing", "GPT", "GPTConfig", "LanguageModel", "MLP", "filter_parameters",
+    "generate",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Attention(nn.Module):
     The mask hides later *scores*; whether later *tokens* reach filter(q) and filter(k) is up to the filter.
     """
 
-    def __init__(self, cfg: GPTConfig, filter: Filter) -> None:
+    def __init__(self, cfg: GPTConfig, filter: FeatureMap) -> None:
         super().__init__()
         self.cfg = cfg
         self.filter = copy.deepcopy(filter)  # each layer learns its own
@@ -53,11 +57,23 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = (t.unflatten(-1, (self.cfg.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
-        y = F.scaled_dot_product_attention(  # q, k, v: (B, nh, T, d); the filter may widen q and k
-            self.filter(q), self.filter(k), v,
-            is_causal=self.cfg.causal, scale=v.shape[-1] ** -0.5, dropout_p=self.cfg.dropout * self.training,
-        )  # fmt: skip
+        q, k = self.filter.pair(q, k)  # filter(q) and filter(k), (B, nh, T, d'); v: (B, nh, T, d)
+        y = F.scaled_dot_product_attention(
+            q, k, v, is_causal=self.cfg.causal, scale=v.shape[-1] ** -0.5, dropout_p=self.cfg.dropout * self.training
+        )
         return self.proj(y.transpose(1, 2).flatten(2))  # (B, T, C)
+
+
+class FourierMixing(nn.Module):
+    """What FNet has in the place of attention: the real part of a DFT over time and channels (Lee-Thorp et al. 2021).
+
+    Nothing is learned, and no mask is possible: every position hears every other. The DFT is scaled to keep energy
+    (1 / sqrt(T C)); FNet leaves it out, and a LayerNorm after the sum takes its place there.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        z = x.to(precision(x.dtype))  # (B, T, C)
+        return torch.fft.fft2(z, norm="ortho").real.to(x.dtype)
 
 
 class MLP(nn.Module):
@@ -86,19 +102,19 @@ class Block(nn.Module):
         return x + self.drop(self.mlp(self.norm2(x)))
 
 
-class GPT(nn.Module):
-    """A character-level language model with learned positions and one filter for q and k in every layer.
+class LanguageModel(nn.Module):
+    """Embeddings of tokens and learned positions, blocks, and a head: all of a model but what mixes along time.
 
-    filter: what queries and keys pass through, copied into each layer; None is plain dot-product attention.
+    mixer: makes one for each block, (B, T, C) -> (B, T, C).
     """
 
-    def __init__(self, cfg: GPTConfig, filter: Filter | None = None) -> None:
+    def __init__(self, cfg: GPTConfig, mixer: Callable[[], nn.Module]) -> None:
         super().__init__()
         self.cfg = cfg
         self.tokens = nn.Embedding(cfg.vocab_size, cfg.n_embd)
         self.positions = nn.Embedding(cfg.block_size, cfg.n_embd)
         self.drop = nn.Dropout(cfg.dropout)
-        self.blocks = nn.ModuleList(Block(cfg, Attention(cfg, filter or AllPass())) for _ in range(cfg.n_layer))
+        self.blocks = nn.ModuleList(Block(cfg, mixer()) for _ in range(cfg.n_layer))
         self.norm = nn.LayerNorm(cfg.n_embd)
         self.head = nn.Linear(cfg.n_embd, cfg.vocab_size, bias=False)
         self.head.weight = self.tokens.weight
@@ -109,8 +125,9 @@ class GPT(nn.Module):
             if isinstance(m, nn.Linear | nn.Embedding):
                 nn.init.normal_(m.weight, std=0.02)
         for b in self.blocks:  # GPT-2: the residual stream keeps its variance at any depth
-            for m in (b.mixer.proj, b.mlp.down):
-                nn.init.normal_(m.weight, std=0.02 / (2 * self.cfg.n_layer) ** 0.5)
+            for name, m in b.named_modules():
+                if name in ("mixer.proj", "mlp.down"):
+                    nn.init.normal_(m.weight, std=0.02 / (2 * self.cfg.n_layer) ** 0.5)
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """idx, targets: (B, T) token ids -> logits (B, T, V) and, given targets, the mean loss in nats per token."""
@@ -127,14 +144,34 @@ class GPT(nn.Module):
         return logits, F.cross_entropy(precise.flatten(0, 1), targets.flatten())
 
 
+class GPT(LanguageModel):
+    """A language model with attention, and one filter for queries and keys in every layer.
+
+    filter: what queries and keys pass through, copied into each layer; None is plain dot-product attention.
+    """
+
+    def __init__(self, cfg: GPTConfig, filter: FeatureMap | None = None) -> None:
+        super().__init__(cfg, lambda: Attention(cfg, filter or AllPass()))
+
+
+class FNet(LanguageModel):
+    """The same model with `FourierMixing` in the place of attention (S13): no queries, no keys, no scores, no mask.
+
+    It is not causal: use it where the whole text is given. `cfg.causal` changes nothing.
+    """
+
+    def __init__(self, cfg: GPTConfig) -> None:
+        super().__init__(cfg, FourierMixing)
+
+
 def filter_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     """The learnable parameters inside filters, each once: they get a learning rate of their own and no decay."""
-    owned = {id(p): p for m in model.modules() if isinstance(m, Filter) for p in m.parameters() if p.requires_grad}
+    owned = {id(p): p for m in model.modules() if isinstance(m, FeatureMap) for p in m.parameters() if p.requires_grad}
     return iter(owned.values())
 
 
 @torch.no_grad()
-def generate(model: GPT, idx: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Tensor:
+def generate(model: LanguageModel, idx: Tensor, n: int, temperature: float = 1.0, seed: int = 0) -> Tensor:
     """Continue a text by n tokens, one at a time, each drawn from the model's last prediction.
 
     idx: (B, T) -> (B, T + n), on any device; the model, on its own, sees the last block_size tokens. temperature 0

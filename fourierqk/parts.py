@@ -1,4 +1,4 @@
-"""What filters are made of: units and their conversions, checks of what a caller gives, the causal convolution."""
+"""What filters are made of: units and their conversions, checks of what a caller gives, the two ways to filter."""
 import math
 from collections.abc import Sequence
 
@@ -29,6 +29,22 @@ def precision(dtype: torch.dtype) -> torch.dtype:
 def grid(n: int, like: Tensor) -> Tensor:
     """The non-negative frequencies of a real DFT over `n` tokens, on the device and in the precision of `like`."""
     return torch.fft.rfftfreq(n, dtype=precision(like.dtype), device=like.device)
+
+
+def tokens(f: Tensor) -> int:
+    """How many tokens a DFT has whose frequencies begin with `f`, as `grid` or fftfreq give them."""
+    return 1 if len(f) < 2 else round(1 / (f[1] - f[0]).abs().item())
+
+
+def circular(x: Tensor, h: Tensor) -> Tensor:
+    """Multiply the DFT of the whole window. x: (B, heads, T, d), h: (heads | 1, F), at the frequencies of `grid`.
+
+    h of shape (K, heads | 1, F) filters K times and concatenates the features: (B, heads, T, K d).
+    """
+    check_heads(h, x)
+    h = h.reshape(-1, 1, *h.shape[-2:], 1)  # (K, 1, heads, F, 1)
+    y = torch.fft.irfft(torch.fft.rfft(x, dim=-2) * h, n=x.shape[-2], dim=-2)  # (K, B, heads, T, d)
+    return torch.cat(y.unbind(0), -1)
 
 
 def convolve(x: Tensor, kernel: Tensor) -> Tensor:

@@ -1,53 +1,134 @@
 """The paper's names -> models and filters. Every gain is stated here.
 
-All filters sit inside `Unit(gain=1)`: they leave the variance of white queries and keys as it was, so that no system
-starts with louder scores than dot-product attention. Frequencies of the paper's bins are bins of T = 256.
+All filters along time sit inside `Unit(gain=1)`: they leave the variance of white queries and keys as it was, so that
+no system starts with louder scores than dot-product attention. A band narrower than a bin of the text (gauss-narrow,
+where T is below 256) is louder or quieter than that, as its centre falls on a bin or between two. Maps of the channels
+keep the variance of the scores, and fnet's DFT has norm 1.
+
+Frequencies of the paper's bins are bins of T = 256. Causal kernels have 128 taps, lag 0 being the current token. Heads
+start alike unless the scales, 2, 4, 8, 16, 32 tokens, are dealt out to them in turn.
 """
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fourierqk.filters import AllPass, Bank, Filter, Gaussian, Morlet, RandomBands, SlidingDFT, Unit, bins, period
-from fourierqk.model import GPT, GPTConfig
+from fourierqk.channels import ChannelCollapse, RandomProjection, RandomRotation
+from fourierqk.combinators import Analytic, Bank, PhaseRandomised, SlidingDFT, Sum, Unit
+from fourierqk.filters import (
+    AllPass,
+    CausalGaussian,
+    CausalMexicanHat,
+    FeatureMap,
+    Filter,
+    Gaussian,
+    MexicanHat,
+    Morlet,
+    MorletCorrelation,
+    RandomBands,
+    Tone,
+    bins,
+    period,
+)  # fmt: skip
+from fourierqk.model import GPT, FNet, GPTConfig, LanguageModel
 
 __all__ = ["SYSTEMS", "System", "build", "system"]
+
+PERIODS = (50, 26, 10, 5)  # tokens: where the paper starts its four frequencies, from paragraph to word
+SEED = 0  # of all that is drawn once: bands, phases, rotations, projections; the same in every layer
 
 
 @dataclass(frozen=True)
 class System:
-    """One system of the paper: its name, what it is in a line, and how to make its filter for a model."""
+    """One system of the paper: its name, what it is in a line, what the audit finds, and its filter.
+
+    verdict: "causal" or "leaks". filter: makes what queries and keys of a model pass through; None for fnet, the one
+    system that has neither.
+    """
 
     name: str
     summary: str
-    filter: Callable[[GPTConfig], Filter]
+    verdict: str
+    filter: Callable[[GPTConfig], FeatureMap] | None
 
 
-def _fourier(cfg: GPTConfig) -> Filter:
-    return Gaussian(bins(4, 256), bins(2, 256), heads=cfg.n_head, learn=True)
+def _fourier(cfg: GPTConfig, width: float = 2) -> Filter:
+    """The paper's selector: bin 4, so 64 tokens a cycle, at first; `width` bins wide."""
+    return Gaussian(bins(4, 256), bins(width, 256), heads=cfg.n_head, learn=True)
 
 
-def _multifourier(cfg: GPTConfig) -> Filter:
-    bands = (Gaussian(period(p), bins(2, 256), heads=cfg.n_head, learn=True) for p in (50, 26, 10, 5))
-    return Bank(*bands)
+def _four(cfg: GPTConfig) -> list[Filter]:
+    return [Gaussian(period(p), bins(2, 256), heads=cfg.n_head, learn=True) for p in PERIODS]
 
 
-def _sliding(cfg: GPTConfig) -> Filter:
-    return SlidingDFT(_fourier(cfg), window=128)
+def _hats(cfg: GPTConfig) -> Filter:
+    return Bank(*(MexicanHat(period(p), heads=cfg.n_head, learn=True) for p in PERIODS))
 
 
-def _morlet(cfg: GPTConfig) -> Filter:
-    """The fixed scales of the paper, 2, 4, 8, 16, 32 tokens, dealt out to the heads in turn."""
-    return Morlet([2.0 ** (1 + h % 5) for h in range(cfg.n_head)], taps=128)
+def _scales(cfg: GPTConfig) -> list[float]:
+    return [2.0 ** (1 + h % 5) for h in range(cfg.n_head)]
+
+
+def _channels(cfg: GPTConfig) -> FeatureMap:
+    """The paper's selector along the channels: bin 4, 2 bins wide, of the 32 channels of the paper's heads."""
+    return ChannelCollapse(Gaussian(bins(4, 32), bins(2, 32), heads=cfg.n_head, learn=True))
+
+
+def _phases(cfg: GPTConfig) -> Filter:
+    return PhaseRandomised(Unit(_fourier(cfg)), heads=cfg.n_head, seed=SEED)
+
+
+def _rotation(cfg: GPTConfig) -> FeatureMap:
+    return RandomRotation(cfg.n_embd // cfg.n_head, heads=cfg.n_head, seed=SEED)
+
+
+def _projection(cfg: GPTConfig) -> FeatureMap:
+    d = cfg.n_embd // cfg.n_head
+    return RandomProjection(d, rank=max(1, d // 2), heads=cfg.n_head, seed=SEED)
+
+
+def _system(name: str, verdict: str, summary: str, filter: Callable[[GPTConfig], Filter]) -> System:
+    """One whose filter runs along time, with gain 1."""
+    return System(name, summary, verdict, lambda cfg: Unit(filter(cfg)))
 
 
 _ALL = (
-    System("base-dot", "S1: causal dot-product attention, no filter", lambda cfg: AllPass()),
-    System("random-qk", "S2: random two-sided bands, never learned", lambda cfg: Unit(RandomBands(cfg.n_head, seed=0))),
-    System("fourier-qk", "S3: one two-sided band, its frequency learned per head", lambda cfg: Unit(_fourier(cfg))),
-    System("multifourier-qk", "S4: four two-sided bands, learned per head", lambda cfg: Unit(_multifourier(cfg))),
-    System("sliding-fourier-qk", "S9c: the band in a DFT of the last 128 tokens", lambda cfg: Unit(_sliding(cfg))),
-    System("causal-morlet", "S7: one-sided Morlets, scales 2 to 32 tokens, 128 taps", lambda cfg: Unit(_morlet(cfg))),
-)
+    System("base-dot", "S1: causal dot-product attention, no filter", "causal", lambda cfg: AllPass()),
+    _system("random-qk", "leaks", "S2: random two-sided bands, never learned", lambda c: RandomBands(c.n_head, SEED)),
+    _system("fourier-qk", "leaks", "S3: one two-sided band, its frequency learned per head", _fourier),
+    _system("multifourier-qk", "leaks", "S4: four two-sided bands, learned per head", lambda c: Bank(*_four(c))),
+    _system("multifourier-summed", "leaks", "S4 with the four responses summed to one filter: cross terms",
+            lambda c: Sum(*_four(c))),
+    _system("causal-gaussian", "causal", "S5: one-sided bells, scales 2 to 32 tokens, 128 taps",
+            lambda c: CausalGaussian(_scales(c), taps=128)),
+    _system("causal-mexican-hat", "causal", "S6: one-sided Mexican hats, scales 2 to 32 tokens, 128 taps",
+            lambda c: CausalMexicanHat(_scales(c), taps=128)),
+    _system("causal-morlet", "causal", "S7: one-sided Morlets, scales 2 to 32 tokens, 128 taps",
+            lambda c: Morlet(_scales(c), taps=128)),
+    _system("causal-morlet-learned", "causal", "S7: one-sided Morlets, learned per head from a scale of 8 tokens",
+            lambda c: Morlet([8.0] * c.n_head, taps=128, learn=True)),
+    _system("causal-morlet-identity", "causal", "S7 beside the plain queries and keys: the mean of both scores",
+            lambda c: Bank(AllPass(), Unit(Morlet(_scales(c), taps=128)))),
+    _system("morlet-correlation", "leaks", "S8: whole Morlets, kernel even in the lag, scales 2 to 32 tokens",
+            lambda c: MorletCorrelation(_scales(c))),
+    _system("collapse-real", "leaks", "S9a: frequencies collapsed to one value a token: fourier-qk again", _fourier),
+    _system("collapse-analytic", "leaks", "S9a with the Hilbert pair: a complex value a token",
+            lambda c: Analytic(_fourier(c))),
+    System("collapse-channels", "S9b: a DFT over channels collapsed to a scalar a token: scores of rank 1", "causal",
+           _channels),
+    _system("sliding-fourier-qk", "causal", "S9c: the band in a DFT of the last 128 tokens",
+            lambda c: SlidingDFT(_fourier(c), window=128)),
+    System("phase-randomised", "S10: the amplitudes of fourier-qk with random phases, anew each step", "leaks",
+           _phases),
+    System("random-rotation", "S11: channels rotated at random, alike in q and k: base-dot by algebra", "causal",
+           _rotation),
+    System("random-projection", "S12: channels projected at random on half as many directions", "causal", _projection),
+    System("fnet", "S13: a DFT over time and channels for attention, no queries and keys", "leaks", None),
+    _system("dc", "causal", "the mean of all tokens alone: uniform attention by algebra, so causal", lambda c: Tone(0)),
+    _system("nyquist", "leaks", "the highest bin alone, 2 tokens a cycle", lambda c: Tone(0.5)),
+    _system("gauss-narrow", "leaks", "fourier-qk, half a bin wide instead of two", lambda c: _fourier(c, 0.5)),
+    _system("gauss-wide", "leaks", "fourier-qk, 16 bins wide instead of two", lambda c: _fourier(c, 16)),
+    _system("mexican-hat-bank", "leaks", "four two-sided Mexican hats, learned per head", _hats),
+)  # fmt: skip
 SYSTEMS: dict[str, System] = {s.name: s for s in _ALL}
 
 
@@ -59,6 +140,7 @@ def system(name: str) -> System:
     return SYSTEMS[name]
 
 
-def build(name: str, cfg: GPTConfig) -> GPT:
+def build(name: str, cfg: GPTConfig) -> LanguageModel:
     """The model of a system, freshly initialised from torch's global generator."""
-    return GPT(cfg, system(name).filter(cfg))
+    filter = system(name).filter
+    return FNet(cfg) if filter is None else GPT(cfg, filter(cfg))

@@ -48,7 +48,7 @@ def test_systems_lists_one_name_a_line():
     assert run("systems").stdout.splitlines() == list(SYSTEMS)
     lines = run("systems", "--summary").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(SYSTEMS)
-    assert all(s.summary in line for s, line in zip(SYSTEMS.values(), lines, strict=True))
+    assert all(s.summary in line and s.verdict in line for s, line in zip(SYSTEMS.values(), lines, strict=True))
 
 
 @pytest.mark.parametrize("system, verdict", [("base-dot", "causal"), ("fourier-qk", "leaks")])

@@ -13,8 +13,10 @@ MODULES = {p.relative_to(PACKAGE).parts[0].removesuffix(".py") for p in PACKAGE.
 REACHES_ONLY = {
     "parts": set(),
     "filters": {"parts"},
+    "combinators": {"parts", "filters"},
+    "channels": {"parts", "filters"},
     "model": {"parts", "filters"},
-    "zoo": {"parts", "filters", "model"},
+    "zoo": {"parts", "filters", "combinators", "channels", "model"},
     "verse": set(),
     "words": set(),
     "tinyshakespeare": set(),

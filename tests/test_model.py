@@ -8,7 +8,8 @@ import scipy.special
 import torch
 import torch.nn.functional as F
 
-from fourierqk.filters import AllPass, Analytic, Bank, Causal, Filter, Gaussian, Morlet, SlidingDFT, Unit
+from fourierqk.combinators import Analytic, Bank, Causal, SlidingDFT, Unit
+from fourierqk.filters import AllPass, Filter, Gaussian, Morlet
 from fourierqk.model import GPT, Attention, GPTConfig, filter_parameters, generate
 
 CFG = GPTConfig(vocab_size=11, block_size=24, n_layer=2, n_head=3, n_embd=12, dropout=0.0)

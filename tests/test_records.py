@@ -31,7 +31,8 @@ def test_the_records_are_of_the_verse_that_the_library_writes():
 
 def test_every_system_of_the_study_has_the_same_three_seeds():
     seeds = {s: [r["seed"] for r in runs] for s, runs in study("verse-tiny").items()}
-    assert seeds == dict.fromkeys(SYSTEMS, [0, 1, 2])
+    studied = "base-dot", "causal-morlet", "fourier-qk", "multifourier-qk", "random-qk", "sliding-fourier-qk"
+    assert seeds == dict.fromkeys(studied, [0, 1, 2])
 
 
 @pytest.mark.parametrize("run", RUNS, ids=name)

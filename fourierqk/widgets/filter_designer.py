@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import traitlets as t
 
-from fourierqk.filters import Causal, Filter, Gaussian, MexicanHat, Morlet, SlidingDFT
+from fourierqk.combinators import Causal, SlidingDFT
+from fourierqk.filters import Filter, Gaussian, MexicanHat, Morlet
 from fourierqk.widgets import Widget, module
 
 TAPS = 128  # reach of the causal families, in tokens: the default of fourierqk.filters
