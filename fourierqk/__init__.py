@@ -16,5 +16,6 @@ from fourierqk.data import *
 from fourierqk.filters import *
 from fourierqk.leakage import *
 from fourierqk.model import *
+from fourierqk.spectrum import *
 from fourierqk.train import PRESETS, History, TrainConfig, train
 from fourierqk.zoo import *

@@ -11,7 +11,10 @@ from typing import Any
 
 from torch import Tensor
 
-__all__ = ["provenance", "read_json", "read_tensors", "study", "table", "write_atomic", "write_json", "write_tensors"]
+__all__ = [
+    "folder", "provenance", "read_json", "read_tensors", "study", "table", "write_atomic", "write_json",
+    "write_tensors",
+]  # fmt: skip
 
 
 def write_atomic(path: str | Path, data: bytes) -> None:
@@ -108,20 +111,24 @@ def _output(command: list[str]) -> str | None:
         return None
 
 
+def folder(name: str) -> Path:
+    """A folder of records of ours: in book/records of the repository, or where the installed package carries them."""
+    here = Path(__file__).resolve().parent
+    places = [p for p in (here / "_records", here.parent / "book" / "records") if p.is_dir()]
+    found = next((p / name for p in places if (p / name).is_dir()), None)
+    if found is None:
+        known = sorted(d.name for p in places for d in p.iterdir() if d.is_dir())
+        raise FileNotFoundError(f"no recorded study {name!r}: there are {', '.join(known) or 'none'}")
+    return found
+
+
 def study(name: str) -> dict[str, list[dict[str, Any]]]:
     """The recorded runs of a study of ours, by system: ``study("verse-tiny")["base-dot"][seed]``.
 
-    They are JSON files in book/records of the repository, and travel with the installed package. FileNotFoundError
-    lists the studies that exist.
+    FileNotFoundError lists the studies that exist.
     """
-    here = Path(__file__).resolve().parent
-    places = [p for p in (here / "_records", here.parent / "book" / "records") if p.is_dir()]
-    folder = next((p / name for p in places if (p / name).is_dir()), None)
-    if folder is None:
-        known = sorted(d.name for p in places for d in p.iterdir() if d.is_dir())
-        raise FileNotFoundError(f"no recorded study {name!r}: there are {', '.join(known) or 'none'}")
     runs: dict[str, list[dict[str, Any]]] = {}
-    for record in sorted(map(read_json, folder.glob("*.json")), key=lambda r: (r["system"], r["seed"])):
+    for record in sorted(map(read_json, folder(name).glob("*.json")), key=lambda r: (r["system"], r["seed"])):
         runs.setdefault(record["system"], []).append(record)
     return runs
 
