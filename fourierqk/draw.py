@@ -148,10 +148,13 @@ def glyphs(text: Sequence[str], start: int = 0) -> dict:
     return dict(tickvals=list(range(start, start + len(shown))), ticktext=shown, tickangle=0, tickfont=dict(size=11))
 
 
-def frequency_ticks(most: float) -> dict:
-    """Ticks at one over a period: frequency and period at a glance."""
-    periods = [p for p in (2**i for i in range(1, 12)) if most / 10 < 1 / p <= most]
-    return dict(tickvals=[0, *(1 / p for p in periods)], ticktext=["0", *(f"1/{p}" for p in periods)], tickangle=0)
+def frequency_ticks(most: float, least: float = 0.0) -> dict:
+    """Ticks at one over a period: frequency and period at a glance. From 0, or from `least` on a log scale."""
+    periods = [p for p in (2**i for i in range(1, 12)) if (least or most / 10) < 1 / p <= most]
+    values, texts = [1 / p for p in periods], [f"1/{p}" for p in periods]
+    if not least:
+        values, texts = [0, *values], ["0", *texts]
+    return dict(tickvals=values, ticktext=texts, tickangle=0)
 
 
 def say(x: float) -> str:

@@ -3,7 +3,8 @@
     response(filters, n=512, max_freq=0.5)                magnitude over frequency
     impulse(filters, n=64, head=0)                        what one token turns into: past blue, future red
     signals(x, text=None, unit=..., start=0)              values over tokens
-    spectrum(x, n=None, max_freq=0.5, periods=())         power over frequency, of signals or of token ids
+    spectrum(x, n=None, max_freq=0.5, periods=())         power of signals over frequency
+    text_spectrum(spectra, periods=())                    power of texts over frequency, on a log scale of periods
     arrows(x, k)                                          bin k of a DFT as arrows, and their sum
     heatmap(matrix, xlabel=..., ylabel=..., unit=..., labels=None)    DFT matrices, attention maps
     history(runs, floor=None)                             ordered (solid) and honest (dotted) loss over steps
@@ -27,10 +28,11 @@ from fourierqk import draw
 from fourierqk.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST, TEXT, say
 from fourierqk.filters import Filter
 from fourierqk.parts import grid
+from fourierqk.spectrum import Spectrum
 
 __all__ = [
     "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "heatmap", "history", "impulse",
-    "loss_by_position", "response", "signals", "spectrum",
+    "loss_by_position", "response", "signals", "spectrum", "text_spectrum",
 ]  # fmt: skip
 
 LOSS = "loss (nats per token)"
@@ -126,8 +128,8 @@ def spectrum(
 ) -> go.Figure:
     """Power |X|^2 / n of signals over frequency, averaged over segments of `n` tokens (default: one of all tokens).
 
-    x: real signals (T,) or (T, C), whose channels' powers add; or token ids (T,) of an integer type, which stand for
-    their one-hot indicators without the mean (token codes are names, not amplitudes). periods, in tokens, are marked.
+    x: real signals (T,) or (T, C), whose channels' powers add. Token ids are no signal (see `text_spectrum`): whole
+    numbers other than 0 and 1 are refused. periods, in tokens, are marked.
     """
     x, periods, seen = draw.named(x), list(periods), []
     fig = draw.figure(FREQUENCY, "power (value² per bin)")
@@ -136,29 +138,51 @@ def spectrum(
         f, power = f[f <= max_freq], power[f <= max_freq]
         draw.line(fig, f, power, name, colour, legend=len(x) > 1)
         seen.append(f"{name} has its highest power, {say(power.max())}, at {draw.at(f[power.argmax()])}")
-    for p in periods:
-        label = dict(text=f"{p:g} tokens", textangle=-90)
-        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"), annotation=label)
-    if periods:
-        seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
+    _mark(fig, seen, periods)
     fig.update_xaxes(range=[0, max_freq], **draw.frequency_ticks(max_freq)).update_yaxes(rangemode="tozero")
     return draw.alt(fig, "Power spectrum", seen)
 
 
 def _periodogram(x: np.ndarray, n: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Frequencies and mean power over whole segments of n tokens, summed over channels."""
-    ids = np.issubdtype(x.dtype, np.integer)
-    if np.iscomplexobj(x) or x.ndim not in (1, 2 - ids) or not len(x):
-        raise ValueError(f"a spectrum needs real signals (T,) or (T, C), or ids (T,), got {x.shape} of {x.dtype}")
+    if np.iscomplexobj(x) or x.ndim not in (1, 2) or not len(x):
+        raise ValueError(f"a spectrum needs real signals (T,) or (T, C), got {x.shape} of {x.dtype}")
+    if np.issubdtype(x.dtype, np.integer) and not np.isin(x, (0, 1)).all():
+        raise ValueError("whole numbers look like token ids, which are names: use figures.text_spectrum, or .float()")
     n = len(x) if n is None else n
     if not 1 <= n <= len(x):
         raise ValueError(f"segments of n = {n} tokens do not fit a signal of {len(x)}")
-    power = np.zeros(n // 2 + 1)
-    for channel in (x == v for v in np.unique(x)) if ids else x.reshape(len(x), -1).T:
-        segments = channel[: len(x) // n * n].reshape(-1, n).astype(float)
-        segments -= ids * segments.mean(1, keepdims=True)
-        power += (np.abs(np.fft.rfft(segments)) ** 2).mean(0) / n
-    return np.fft.rfftfreq(n), power
+    segments = x[: len(x) // n * n].reshape(-1, n, *x.shape[1:]).astype(float)
+    power = (np.abs(np.fft.rfft(segments, axis=1)) ** 2).mean(0) / n
+    return np.fft.rfftfreq(n), power.reshape(n // 2 + 1, -1).sum(1)
+
+
+def _mark(fig: go.Figure, seen: list[str], periods: Sequence[float]) -> None:
+    """Dotted lines at periods in tokens."""
+    for p in periods:
+        label = dict(text=f"{p:g} tokens", textangle=-90)
+        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"), annotation=label)
+    if periods:
+        seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
+
+
+def text_spectrum(spectra: Mapping[str, Spectrum] | Spectrum, periods: Iterable[float] = ()) -> go.Figure:
+    """Relative power of texts (`Spectrum`) over frequency, both ways of a log scale; periods, in tokens, are marked.
+
+    The dashed line at 1 is the power that the same tokens have in random order.
+    """
+    spectra, seen, periods = draw.named(spectra, Spectrum), [], list(periods)
+    fig, low = draw.figure(FREQUENCY, "power (factor of chance)"), min(s.freq[1].item() for s in spectra.values())
+    for name, colour in draw.colours(spectra).items():
+        f, power = draw.array(spectra[name].freq)[1:], draw.array(spectra[name].relative)[1:]
+        draw.line(fig, f, power, name, colour, legend=len(spectra) > 1)
+        peaks = sorted(spectra[name].peaks(), key=lambda peak: -peak.ratio)[:3]
+        at = f"its strongest peaks at periods of {', '.join(say(peak.period) for peak in peaks)} tokens"
+        seen.append(f"{name} runs from {say(power.min())} to {say(power.max())}, {at if peaks else 'without peaks'}")
+    fig.add_hline(1, line=dict(color=TEXT, dash="dash", width=1))
+    _mark(fig, seen, periods)
+    fig.update_xaxes(type="log", range=[np.log10(low), np.log10(0.5)], **draw.frequency_ticks(0.5, low))
+    return draw.alt(fig.update_yaxes(rangemode="tozero"), "Power spectrum of a text", seen)
 
 
 def arrows(x: object, k: int) -> go.Figure:

@@ -12,11 +12,14 @@ import torch
 from fourierqk import draw, figures
 from fourierqk.combinators import Analytic, Bank, Causal, shelf
 from fourierqk.filters import Gaussian, Morlet, RandomBands, Tone
+from fourierqk.spectrum import text_spectrum
 from fourierqk.zoo import SYSTEMS
 
 RNG = np.random.default_rng(0)
 T = np.arange(64)
 BAND = Gaussian(0.1, 0.05)
+LETTERS = np.where(np.arange(4000) % 5, RNG.integers(2, size=4000), 2)  # a mark at every fifth token
+BEAT, SHUFFLED = (text_spectrum(torch.tensor(x), 64) for x in (LETTERS, RNG.permutation(LETTERS)))
 LOSS = SimpleNamespace(mean=0.5, se=0.01)  # as leakage.Loss
 
 
@@ -38,6 +41,7 @@ FIGURES = {
     "signals": lambda: figures.signals({"x": np.sin(T / 5), "pair": np.exp(1j * T / 5)}, text="to be or " * 7 + "!"),
     "spectrum": lambda: figures.spectrum({"x": np.cos(2 * np.pi * T / 8), "noise": (T * 37) % 64 / 64}, periods=[8]),
     "arrows": lambda: figures.arrows(np.cos(2 * np.pi * T[:16] / 8), 2),
+    "text_spectrum": lambda: figures.text_spectrum({"beat": BEAT, "the same, shuffled": SHUFFLED}, periods=[5]),
     "heatmap": lambda: figures.heatmap(np.tril(np.ones((5, 5))), labels="to be"),
     "history": lambda: figures.history({"base-dot": run(4.0), "fourier-qk": run(3.0)}, floor=0.39),
     "loss_by_position": lambda: figures.loss_by_position({"base-dot": torch.ones(9), "mine": T[:9]}, floor=0.39),
@@ -226,14 +230,28 @@ def test_a_spectrum_keeps_parsevals_account(n):
     assert (power * np.where(twice, 2, 1)).sum() == pytest.approx((x**2).sum(), rel=1e-3)
 
 
-def test_a_spectrum_finds_a_period_of_one_hot_ids_whatever_their_codes():
+def test_token_ids_are_not_taken_for_a_signal_but_indicators_are():
     ids = torch.tensor([3, 0, 2, 9] * 50)
-    for codes in (ids, 10 - ids):
-        fig = figures.spectrum(codes, n=40, periods=[4])
-        f, power = points(fig.data[0])
-        assert f[power.argmax()] == 0.25 and power[0] == 0  # the mean is taken away
-        assert power.max() == pytest.approx(4 * (10 / 1) ** 2 / 40, rel=1e-3)  # four indicators of 10 ones each
-    assert "a period of 4 tokens" in fig.layout.meta["alt"] and "4 tokens" in fig.to_json()
+    with pytest.raises(ValueError, match="names: use figures.text_spectrum"):
+        figures.spectrum(ids)
+    one = figures.spectrum((ids == 9).long(), n=40, periods=[4])
+    f, power = points(one.data[0])
+    assert f[power[1:].argmax() + 1] == 0.25 and power[10] == pytest.approx(10**2 / 40, rel=1e-3)
+    assert "marked: periods of 4 tokens" in one.layout.meta["alt"] and "4 tokens" in one.to_json()
+
+
+def test_the_spectrum_of_a_text_is_drawn_as_it_is():
+    fig = figures.text_spectrum({"beat": BEAT, "the same, shuffled": SHUFFLED}, periods=[5])
+    for trace, s in zip(fig.data, (BEAT, SHUFFLED), strict=True):
+        f, power = points(trace)
+        np.testing.assert_allclose(f, s.freq[1:], rtol=1e-3)
+        np.testing.assert_allclose(power, s.relative[1:], atol=2e-4 * power.max())
+    assert fig.layout.xaxis.type == "log" and list(fig.layout.xaxis.ticktext)[:2] == ["1/2", "1/4"]
+    alt = fig.layout.meta["alt"]
+    assert "its strongest peaks at periods of 4.92, 2.46 tokens" in alt and "shuffled" in alt and "without peaks" in alt
+    assert "marked: periods of 5 tokens" in alt and "5 tokens" in fig.to_json()
+    alone = figures.text_spectrum(BEAT)
+    assert len(alone.data) == 1 and not alone.data[0].showlegend
 
 
 def test_segments_are_averaged_and_channels_added():
@@ -328,7 +346,8 @@ def test_one_token_and_one_value_can_be_drawn():
     [(lambda: figures.response({}), "at least one"), (lambda: figures.response([1, 2]), "filter"),
      (lambda: figures.impulse({"x": 1.0}), "filter"), (lambda: figures.signals(np.zeros((2, 3))), r"\(2, 3\)"),
      (lambda: figures.signals([]), "T >= 1"), (lambda: figures.spectrum(np.zeros(4), n=5), "n = 5"),
-     (lambda: figures.spectrum(np.zeros(4) * 1j), "complex"), (lambda: figures.spectrum(np.eye(4, dtype=int)), "ids"),
+     (lambda: figures.spectrum(np.zeros(4) * 1j), "complex"),
+     (lambda: figures.spectrum(np.zeros((2, 2, 2))), r"\(2, 2, 2\)"),
      (lambda: figures.arrows(np.eye(2), 1), r"\(T,\)"), (lambda: figures.heatmap(np.zeros(4)), "one real matrix"),
      (lambda: figures.heatmap(np.eye(2) * 1j), ".real"), (lambda: figures.loss_by_position({}), "at least one")],
 )  # fmt: skip
