@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fourierqk.filters import FeatureMap, Filter
-from fourierqk.parts import check_count, check_heads, precise
+from fourierqk.parts import check_count, check_heads, precise, precision
 
 __all__ = ["ChannelCollapse", "ChannelFilter", "ChannelMap", "RandomProjection", "RandomRotation"]
 
@@ -26,14 +26,16 @@ class ChannelMap(FeatureMap):
     def scaled(self, d: int) -> Tensor:
         """The map M as it is applied -> (heads | 1, d', d)."""
         m = self.matrix(d)
+        m = m.to(precision(m.dtype))
         loudness = (m.mT @ m).square().sum((-2, -1), keepdim=True) / d
         return m * loudness.clamp_min(1e-30) ** -0.25
 
     def forward(self, x: Tensor) -> Tensor:
-        z, m = precise(x), self.scaled(x.shape[-1])
-        check_heads(m[..., 0], x)
+        z = precise(x)
         with torch.autocast(x.device.type, enabled=False):
-            return (z @ m.mT.to(z.dtype)).to(x.dtype)
+            m = self.scaled(x.shape[-1]).to(z.dtype)
+            check_heads(m[..., 0], x)
+            return (z @ m.mT).to(x.dtype)
 
 
 class ChannelFilter(ChannelMap):

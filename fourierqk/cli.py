@@ -30,7 +30,9 @@ app = typer.Typer(
 
 
 @app.command()
-def systems(summary: Annotated[bool, typer.Option("--summary", help="Add the audit's verdict and what it is.")] = False) -> None:
+def systems(
+    summary: Annotated[bool, typer.Option("--summary", help="Add what the audit finds, and what each one is.")] = False,
+) -> None:
     """List the systems that can be trained, one name a line."""
     for s in SYSTEMS.values():
         typer.echo(f"{s.name:24s}{s.verdict:8s}{s.summary}" if summary else s.name)

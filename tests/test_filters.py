@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fourierqk import combinators, filters
-from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, Residual, SlidingDFT, Sum, Unit, shelf
+from fourierqk.combinators import Analytic, Bank, Causal, Residual, SlidingDFT, Unit, shelf
 from fourierqk.filters import (
     AllPass,
     CausalFilter,
@@ -107,6 +107,10 @@ def circular_cases() -> dict:
     return {
         "gaussian": (Gaussian([0.05, 0.21], 0.03), [lambda f, c=c: gaussian(f, c, 0.03) for c in (0.05, 0.21)]),
         "mexican hat": (MexicanHat([0.05, 0.21]), [lambda f, c=c: ricker(f, c) for c in (0.05, 0.21)]),
+        "morlet correlation": (
+            MorletCorrelation([4.0, 9.0]),
+            [lambda f, a=a: np.exp(-((2 * np.pi * a * np.abs(f) - 6) ** 2) / 2) for a in (4.0, 9.0)],
+        ),
         "random bands": (RandomBands(2, seed=3), [lambda f, c=c, w=w: gaussian(f, c, w) for c, w in random]),
         "dc": (Tone(0), [lambda f: nearest(len(f), 0)] * 2),
         "tone": (Tone(0.11), [lambda f: nearest(len(f), 0.11)] * 2),
@@ -132,6 +136,8 @@ def exact(filter: Filter, name: str) -> Filter:
     filter = filter.double()
     if name in ("gaussian", "mexican hat"):
         filter.centre.logit.data = torch.logit(2 * torch.tensor([[0.05], [0.21]], dtype=torch.float64))
+    if name == "morlet correlation":
+        filter.centre.logit.data = torch.logit(2 * 6 / (2 * math.pi * torch.tensor([[4.0], [9.0]]).double()))
     if name == "random bands":
         u = torch.rand(2, 1, generator=torch.Generator().manual_seed(3)).double()
         filter.centre = 1 / 128 + u * (0.26 - 1 / 128)
@@ -199,6 +205,41 @@ def test_the_morlet_is_a_dense_toeplitz_matrix(n, dtype, taps):
 
 
 @AT
+@PRECISIONS
+@pytest.mark.parametrize(
+    "make, shape", [(CausalGaussian, lambda u: np.exp(-(u**2) / 2)),
+                    (CausalMexicanHat, lambda u: (1 - u**2) * np.exp(-(u**2) / 2))], ids=["bell", "hat"],
+)  # fmt: skip
+def test_half_a_bell_and_half_a_hat_are_dense_toeplitz_matrices(make, shape, n, dtype):
+    matrix = np.stack([toeplitz(shape(np.arange(100) / a), n) for a in (2.5, 20.0)])
+    assert_filters(make([2.5, 20.0], taps=100).to(dtype), [matrix], n, dtype)
+
+
+def test_half_a_hat_passes_dc_and_a_whole_one_does_not():
+    """The taps of the whole sum to nearly 0, so those of lags 0 .. sum to half of lag 0: not admissible."""
+    dc = CausalMexicanHat(8.0).double().response(torch.zeros(1, dtype=torch.float64))
+    assert dc.real.item() == pytest.approx(0.5, abs=1e-6)
+    assert CausalGaussian(8.0).double().response(torch.zeros(1).double()).real.item() == pytest.approx(
+        8 * math.sqrt(math.pi / 2) + 0.5, abs=1e-6
+    )
+
+
+def test_the_kernel_of_the_morlet_correlation_is_even_and_is_the_wavelet_itself():
+    n, a = 1024, 9.0
+    h = MorletCorrelation(a).double().impulse(n)[0].detach()
+    torch.testing.assert_close(h[1:], h[1:].flip(0), rtol=0, atol=1e-12)
+    t = np.arange(-200, 201)
+    wave = np.exp(-(t**2) / (2 * a**2)) * np.cos(6 * t / a)
+    np.testing.assert_allclose(h[t] / h[0], wave, atol=1e-6)
+
+
+def test_a_morlet_correlation_is_a_gaussian_band():
+    f = torch.linspace(-0.5, 0.5, 101)
+    band = Gaussian(6 / (2 * math.pi * 9), 1 / (2 * math.pi * 9))
+    torch.testing.assert_close(MorletCorrelation(9.0).response(f), band.response(f))
+
+
+@AT
 def test_a_causal_cut_is_the_convolution_with_the_first_lags(n):
     inner, taps = Gaussian([0.05, 0.21], 0.03).double(), 40
     weights = inner.response(torch.fft.fftfreq(1024, dtype=torch.float64)).detach().numpy()
@@ -239,6 +280,7 @@ def causal_filters() -> dict[str, Filter]:
     band = Gaussian([0.05, 0.2], 0.03)
     return {
         "morlet": Morlet([4.0, 8.0], taps=20), "causal": Causal(band, 20), "sliding": SlidingDFT(band, 20),
+        "bell": CausalGaussian([4.0, 8.0], taps=20), "hat": CausalMexicanHat([4.0, 8.0], taps=20),
         "unit": Unit(Causal(band, 20)), "bank": Bank(Morlet(4.0), Causal(band, 9)), "residual": Residual(Causal(band)),
         "of a bank": Causal(Bank(band, MexicanHat(0.1)), 20), "of a pair": Causal(Analytic(band), 20),
     }  # fmt: skip
@@ -319,9 +361,9 @@ def test_a_bank_scores_the_mean_of_its_filters_scores():
     """No cross terms: filter(q) . filter(k) is the mean over filters of their own q . k."""
     q, k = noise(2, 3, 21, 4), noise(2, 3, 21, 4, seed=1)
     bands = Gaussian([0.05, 0.1, 0.2], 0.03), Gaussian(0.3, 0.02)
-    for filters in (bands, (AllPass(), Morlet(4.0), Analytic(MexicanHat())), (*bands, Causal(bands[0], 9))):
-        bank = Bank(*filters)
-        scores = [f(q) @ f(k).mT for f in filters]
+    for several in (bands, (AllPass(), Morlet(4.0), Analytic(MexicanHat())), (*bands, Causal(bands[0], 9))):
+        bank = Bank(*several)
+        scores = [f(q) @ f(k).mT for f in several]
         assert_close(bank(q) @ bank(k).mT, (sum(scores) / len(scores)).detach().numpy())
 
 
@@ -358,7 +400,8 @@ def test_residual_adds_the_identity(n):
 
 @pytest.mark.parametrize(
     "make", [lambda: Gaussian([0.1, 0.2], 0.03, learn=True), lambda: MexicanHat([0.1, 0.2], learn=True),
-             lambda: Morlet([6.0, 8.0], learn=True)], ids=["Gaussian", "MexicanHat", "Morlet"],
+             lambda: Morlet([6.0, 8.0], learn=True), lambda: MorletCorrelation([6.0, 8.0], learn=True)],
+    ids=["Gaussian", "MexicanHat", "Morlet", "MorletCorrelation"],
 )  # fmt: skip
 @pytest.mark.parametrize("around", [lambda f: f, Unit, SlidingDFT, Analytic, lambda f: Bank(f, AllPass())])
 def test_learned_frequencies_learn_and_never_leave_their_range(make, around):
@@ -542,6 +585,11 @@ def complain() -> dict:
         "one frequency of two": (lambda: Gaussian([0.1, 0.7]), "inside (0, 1/2)"),
         "Morlet beyond Nyquist": (lambda: Morlet(1.0), "scale above omega0 / pi"),
         "Morlet without turns": (lambda: Morlet(8.0, omega0=0.0), "omega0 > 0"),
+        "no scale": (lambda: CausalGaussian(0.0), "scale [0.0]"),
+        "scale NaN": (lambda: CausalMexicanHat([2.0, math.nan]), "above 0"),
+        "infinite scale": (lambda: CausalGaussian(math.inf), "above 0"),
+        "no taps of a bell": (lambda: CausalGaussian(taps=0), "taps = 0"),
+        "correlation beyond Nyquist": (lambda: MorletCorrelation(1.0), "scale above omega0 / pi"),
         "tone beyond Nyquist": (lambda: Tone(0.6), "[0, 1/2]"),
         "width 0": (lambda: Gaussian(0.1, 0.0), "bandwidth 0.0"),
         "width NaN": (lambda: Gaussian(0.1, math.nan), "bandwidth nan"),
