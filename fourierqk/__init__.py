@@ -9,6 +9,7 @@ import os
 # of a small model then takes up to 40 times as long. Read by OpenMP when torch is first imported, so set before.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from fourierqk.analysis import *
 from fourierqk.causality import *
 from fourierqk.channels import *
 from fourierqk.combinators import *

@@ -17,6 +17,7 @@ REACHES_ONLY = {
     "channels": {"parts", "filters"},
     "model": {"parts", "filters"},
     "zoo": {"parts", "filters", "combinators", "channels", "model"},
+    "analysis": {"parts", "filters", "model"},
     "verse": set(),
     "words": set(),
     "tinyshakespeare": set(),
