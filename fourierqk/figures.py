@@ -40,7 +40,7 @@ FREQUENCY = "frequency (cycles per token)"
 
 
 def response(filters: Filter | Mapping[str, Filter], n: int = 512, max_freq: float = 0.5) -> go.Figure:
-    """Magnitude of each filter at the frequencies of `n` tokens, up to `max_freq` cycles per token.
+    """Magnitude of a filter, or of several by name, at the frequencies of `n` tokens up to `max_freq` cycles per token.
 
     Every head, and every filter of a bank, is a line of its own in its filter's colour.
     """
@@ -103,7 +103,7 @@ def _echo(filter: Filter, n: int, head: int) -> np.ndarray:
 def signals(
     x: Mapping[str, object] | object, text: Sequence[str] | None = None, unit: str = "value (no unit)", start: int = 0
 ) -> go.Figure:
-    """Signals (T,) over tokens, the first at position `start`; of a complex one the imaginary part is dotted.
+    """Signals x (T,), one or several by name, from position `start` on; the imaginary part of a complex one is dotted.
 
     text: the tokens themselves, written along the axis. unit: the title of the y axis.
     """
@@ -220,9 +220,10 @@ def heatmap(
     unit: str = "weight",
     labels: Sequence[str] | None = None,
 ) -> go.Figure:
-    """A real matrix (rows, columns), row 0 on top; zero is transparent. labels: the tokens, written along both axes.
+    """A real matrix (rows, columns), row 0 on top; zero is transparent.
 
-    Above 128 a side, a cell shows the largest magnitude of the block it stands for.
+    xlabel, ylabel: titles of the axes; unit: of the values; labels: the tokens, written along both axes. Above 128 a
+    side, a cell shows the largest magnitude of the block it stands for. ValueError for anything but one real matrix.
     """
     m = draw.array(matrix)
     if m.ndim != 2 or not m.size or np.iscomplexobj(m):
@@ -237,7 +238,10 @@ def heatmap(
 
 
 def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
-    """Training runs (`train.History`): ordered loss solid, honest loss dotted, over steps."""
+    """Training runs by name (`train.History`): ordered loss solid, honest loss dotted, over steps.
+
+    floor: a dashed line, in nats per token.
+    """
     fig, seen = draw.figure("training (steps)", LOSS), []
     for name, colour in draw.colours(runs).items():
         run = runs[name]
@@ -251,7 +255,10 @@ def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure
 
 
 def loss_by_position(losses: Mapping[str, object] | object, floor: object | None = None) -> go.Figure:
-    """Mean loss (length,) at each position of full windows; floor: one number, or one a position."""
+    """Mean losses (length,) at each position of full windows, one or several by name.
+
+    floor: a dashed line, in nats per token: one number, or one a position.
+    """
     losses, seen = draw.named(losses), []
     fig = draw.figure("position in the window (tokens)", LOSS)
     for name, colour in draw.colours(losses).items():
@@ -286,9 +293,9 @@ def audit(result: object) -> go.Figure:
 def bars(
     values: Mapping[str, object], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
 ) -> go.Figure:
-    """Values with their standard errors, (value, se) or a `Loss`, as horizontal bars; whiskers span ± 2 errors.
+    """Values by name with their standard errors, (value, se) or a `Loss`, as horizontal bars.
 
-    floor: a dashed line at the entropy floor.
+    Whiskers span ± 2 errors. xlabel, ylabel: titles of the axes. floor: a dashed line, in nats per token.
     """
     pairs = {name: v if isinstance(v, tuple) else (v.mean, v.se) for name, v in values.items()}
     x, se = np.array([[float(v), float(s)] for v, s in pairs.values()]).reshape(-1, 2).T

@@ -64,7 +64,10 @@ def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], about: Mappin
 
 
 def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `write_tensors` wrote -> (tensors, about). ValueError where the file is torn or of another maker."""
+    """Read what `write_tensors` wrote -> (tensors, about).
+
+    FileNotFoundError where there is none, ValueError where the file is torn or of another maker.
+    """
     from safetensors import SafetensorError, safe_open
 
     if not Path(path).is_file():

@@ -31,7 +31,7 @@ RECORD = "record.json"  # in the folder of a run, beside its checkpoint
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train. Lengths of time in steps, one batch each.
+    """How to train. Lengths of time in steps, of `batch` windows each. ValueError names a value that cannot be.
 
     filter_lr: the learning rate of parameters inside filters, 10 lr if None. A learned log frequency moves at most
     about the sum of its learning rates, since an Adam step is about one learning rate long: at the rate that suits
@@ -76,6 +76,7 @@ class Preset:
     train: TrainConfig
 
     def gpt(self, vocab_size: int) -> GPTConfig:
+        """The shape of a model of this size, for a text of so many different tokens."""
         return GPTConfig(vocab_size=vocab_size, block_size=self.block_size, **self.model)
 
 
@@ -109,11 +110,12 @@ class History:
     precision: str = ""
 
     def to_json(self) -> str:
+        """All of it as a JSON object."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "History":
-        """ValueError where the text is not a history."""
+        """What `to_json` wrote. ValueError where the text is not a history."""
         try:
             return cls(**json.loads(text))
         except (TypeError, ValueError) as e:
@@ -129,7 +131,10 @@ def schedule(step: int, cfg: TrainConfig) -> float:
 
 
 def optimiser(model: nn.Module, cfg: TrainConfig) -> torch.optim.AdamW:
-    """AdamW over three groups: matrices decay, vectors do not, filters have their own learning rate and no decay."""
+    """AdamW over three groups: matrices decay, vectors do not, filters have their own learning rate and no decay.
+
+    Decoupled decay is Loshchilov and Hutter's (2019); the betas, 0.9 and 0.95, are the paper's.
+    """
     filters = list(filter_parameters(model))
     known = {id(p) for p in filters}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
@@ -181,6 +186,8 @@ def load(out: str | Path, model: nn.Module | None = None) -> tuple[nn.Module, di
 
     The record is `out`/record.json, or what the checkpoint itself knows. A record that names its system (the command
     `fourierqk train` writes one) is enough to build the model; for any other run pass the model to be filled.
+
+    FileNotFoundError where there is no run; ValueError where no system is named, or the weights do not fit.
     """
     path, record_path = Path(out) / checkpoint.CHECKPOINT, Path(out) / RECORD
     if not path.is_file():

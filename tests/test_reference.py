@@ -90,6 +90,8 @@ def documented() -> dict[str, object]:
         module = importlib.import_module(m[1])
         left_out = re.findall(r"[\w]+", m[2].partition(":exclude-members:")[2].split("\n")[0])
         found |= {name: getattr(module, name) for name in module.__all__ if name not in left_out}
+    for module, name in re.findall(r"^\.\. autoclass:: (\S+)\.(\w+)$", page, re.MULTILINE):
+        found[name] = getattr(importlib.import_module(module), name)
     data = r"^\.\. py:currentmodule:: (\S+)\n((?:(?!\.\. py:currentmodule|```).*\n)*)"
     for m in re.finditer(data, page, re.MULTILINE):
         names = re.findall(r"^(?:\.\. py:data::| {13}) *(\w+)$", m[2], re.MULTILINE)
