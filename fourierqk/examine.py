@@ -1,20 +1,24 @@
-"""One round of probes on one set of weights, and what it says: the future, round-off, or neither for certain."""
-from dataclasses import dataclass, field
+"""One set of weights under probes, and what they say: the future, round-off, or neither for certain."""
+import math
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
 
-from fourierqk.probes import Movement, Plan, Subject, casts_down, measure
+from fourierqk.locate import Place, locate
+from fourierqk.probes import Bench, Movement, Pair, Plan, Subject, change, measure
+from fourierqk.rounding import ULPS, Steadiness, steadiness
 
-__all__ = ["Finding", "ROUND_OFF", "examine", "rerandomised"]
+__all__ = ["Finding", "beside", "examine", "rerandomised"]
 
-# Movement before the cut, relative to the movement after it. Measured on modules of both kinds: round-off stays below
-# 1e-5 in float32; the weakest leak we could build, a finite mask of -10, moves by more than 1e-4.
-ROUND_OFF, LEAK = 1e-5, 1e-4
-LEAK_64 = 1e-8  # in float64, where everything is computed in it, round-off never comes near this
-SHRINK = 2.0**-29  # eps of float64 over eps of float32: round-off shrinks by about so much, a leak not at all
-LIKELY, UNLIKELY = 30, 1000  # times what is left after shrinking: still round-off, no longer round-off
-BLOWN_UP = 1e-3  # round-off of float32 that vanishes in float64, yet larger than this, does not pass in silence
+LOUD = 0.05  # round-off of this share of what moves after the cut does not pass in silence: it could hide a leak
+TINY = 1e-12  # a dependence of less, seen in float64 alone, is none in any precision that models run in
+SUSPECTS, ELEMENTS = (4, 24), 2**24  # probes to repeat in other roundings: some first, then more; logits, at most
+ROUND_OFF, LEAK = 1e-5, 1e-4  # where nothing but the size of a movement is known: float32 stays below the first
+SOME = 64  # probes that are tried in float64 although nothing moved in float32
+HUGE = 1e100  # stands for infinity, which has no mean
+
+Round = tuple[Plan, Movement]
 
 
 @dataclass(frozen=True)
@@ -24,9 +28,10 @@ class Finding:
     verdict: str  # "causal", "leaks", "inconclusive"
     why: str
     rel: float  # the worst movement before a cut, relative to the movement after it
-    rounds: tuple[tuple[Plan, Movement], ...] = field(repr=False)
+    noise: float  # what round-off alone moves, in logits
+    rounds: tuple[Round, ...] = field(repr=False)
     subject: Subject = field(repr=False)  # in the precision that decided
-    fine: bool = False  # whether that was float64, computed in float64 throughout
+    worst: Pair = field(repr=False)  # the probe that shows it best
 
     @property
     def sensitive(self) -> bool:
@@ -35,55 +40,138 @@ class Finding:
 
     @property
     def tolerance(self) -> float:
-        """Relative movement above which a single position counts as moved."""
-        return UNLIKELY * SHRINK * ROUND_OFF if self.fine else ROUND_OFF
+        """Movement of a position, in logits, up to which it is put down to round-off."""
+        return 5 * self.noise
 
-    @property
-    def worst(self) -> tuple[Plan, int]:
-        """The probe that moved most before its cut, and the plan it belongs to."""
-        plan, movement = max(self.rounds, key=lambda r: r[1].rel.max())
-        return plan, int(movement.rel.argmax())
+    def place(self) -> Place | None:
+        """Where the dependence enters, as far as modules show it."""
+        return locate(self.subject, self.worst)
 
 
-def examine(subject: Subject, rounds: list[tuple[Plan, Movement]], rows: int) -> Finding:
-    """Judge what moved; where anything moved before a cut, probe the worst pairs again in float64."""
+def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Finding:
+    """Run probes until one leaks, and judge what moved before the cuts; without a leak, judge it again in float64.
+
+    In float32 a large number swallows a small one, and round-off may be loud: float64 hears more.
+    """
+    rounds: list[Round] = []
+    for plan in plans:
+        rounds.append((plan, measure(subject, plan, bench)))
+        coarse = _judge(subject, rounds, bench)
+        if coarse.verdict == "leaks":
+            return coarse
+    fine = _in_float64(coarse, bench)
+    found = _settled(coarse, fine) if fine else coarse
+    place = found.place() if found.verdict == "causal" and found.rel else None
+    if place:  # an inner module reads the future, and what comes of it may drown
+        why = f"{found.why}; but {place} reads the future, and round-off could hide what comes of it"
+        return replace(found, verdict="inconclusive", why=why)
+    return found
+
+
+def _settled(coarse: Finding, fine: Finding) -> Finding:
+    """One finding of two: float64 decides, wherever there was anything to decide."""
+    if fine.verdict == "leaks" and fine.rel < TINY:
+        return replace(fine, verdict="inconclusive", why=f"{fine.why}: in float64 alone, too little for float32")
+    if fine.verdict == "leaks" or coarse.rel:
+        return replace(fine, why=f"{fine.why} (in float64; {coarse.rel:.1e} in the model's own precision)")
+    return coarse
+
+
+def beside(subject: Subject, x: Tensor, others: Tensor) -> Steadiness:
+    """Whether the first of the texts x (B, T) is answered otherwise beside `others` (B, T) than beside its own."""
+    y = torch.cat([x[:1], others[1:]])
+    after = change(subject(x), subject(y))[1:].abs().nan_to_num(posinf=0).max().item()
+
+    def move(key: int) -> tuple[Tensor, Tensor]:
+        s = subject.rounded(key)
+        d, least = _compared(s(x)[:1], s(y)[:1], 1.0)
+        return d.flatten(), least.flatten()
+
+    return steadiness(move, after)
+
+
+def _judge(subject: Subject, rounds: list[Round], bench: Bench) -> Finding:
     plan, movement = max(rounds, key=lambda r: r[1].rel.max())
-    rel = movement.rel.max().item()
-    if rel == 0:
-        return Finding("causal", "nothing moved before any cut", rel, tuple(rounds), subject)
-    rel64, pure, fine = _in_float64(subject, plan.take(movement.rel.argsort(descending=True)[:30].tolist()), rows)
-    return Finding(*decide(rel, rel64, pure), rel, tuple(rounds), fine if pure else subject, pure)
-
-
-def _in_float64(subject: Subject, plan: Plan, rows: int) -> tuple[float | None, bool, Subject]:
-    """Probe a float64 copy -> (rel, whether all of it ran in float64, the copy); None, False where it cannot be."""
-    fine = subject.copied(torch.float64)
-    if fine is not None:
+    p = int(movement.rel.argmax())
+    rel, worst, steady = movement.rel[p].item(), plan.pair(p), Steadiness(False)
+    if rel:
         try:
-            return measure(fine, plan, rows).rel.max().item(), not casts_down(fine, plan.bases[:1]), fine
-        except ValueError:  # it insists on float32 somewhere
-            pass
-    return None, False, subject
+            steady, worst = _repeated(subject, rounds, movement.after[p].item(), bench)
+        except ValueError:  # its operations do not let themselves be rounded otherwise
+            steady = Steadiness(True if rel > LEAK else False if rel < ROUND_OFF else None)
+    return Finding(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, worst)
 
 
-def decide(rel: float, rel64: float | None, pure: bool) -> tuple[str, str]:
-    """Round-off or the future? -> (verdict, why)."""
-    finer = "" if rel64 is None else f" ({rel64:.1e} in float64)"
-    sizes = f"before a cut, {rel:.1e} of what moved after it{finer}"
-    excess = (rel64 or 0) / (SHRINK * min(max(rel, 1e-6), ROUND_OFF))  # over the round-off to expect in float64
-    if rel64 is not None and (pure or excess <= LIKELY):
-        if pure and (rel64 >= LEAK_64 or excess >= UNLIKELY):
-            return "leaks", f"logits moved {sizes}: float64 does not make it go away, as it does with round-off"
-        if excess <= LIKELY and rel < BLOWN_UP:
-            return "causal", f"logits moved {sizes}: round-off, it shrinks with the precision"
-        return "inconclusive", f"logits moved {sizes}: neither like round-off nor like a leak"
-    low = rel if rel64 is None else min(rel, rel64)
-    limits = f"the limits are {ROUND_OFF:.0e} and {LEAK:.0e}"
-    if low >= LEAK:
-        return "leaks", f"logits moved {sizes}: too far for round-off ({limits})"
-    if rel <= ROUND_OFF:
-        return "causal", f"logits moved {sizes}: round-off of float32 ({limits})"
-    return "inconclusive", f"logits moved {sizes}: more than round-off, less than any leak we know ({limits})"
+def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
+    """-> (verdict, why)."""
+    size = f"logits moved before a cut, by up to {rel:.1e} of what moved after it"
+    if rel == 0:
+        return "causal", "nothing moved before any cut"
+    if steady.repeats:
+        return "leaks", f"{size}, and move alike however the arithmetic rounds"
+    if steady.repeats is None:
+        return "inconclusive", f"{size}, neither as steadily as a dependence nor as loosely as round-off"
+    if rel > LOUD:
+        return "inconclusive", f"{size}: round-off, but so large that it could hide a leak"
+    return "causal", f"{size}: round-off, it scatters with the arithmetic"
+
+
+def _in_float64(coarse: Finding, bench: Bench) -> Finding | None:
+    """The same probes in float64, some of them where nothing moved; None where there is no float64 to be had."""
+    subject = coarse.subject.copied(torch.float64)
+    if subject is None or coarse.subject.grain == torch.finfo(torch.float64).eps:
+        return None
+    plans = [plan for plan, _ in coarse.rounds]
+    if not coarse.rel:
+        plans = [plan.take(list(range(0, len(plan), math.ceil(len(plan) / SOME)))) for plan in plans[:1]]
+    try:
+        return _judge(subject, [(plan, measure(subject, plan, bench)) for plan in plans], bench)
+    except ValueError:  # it insists on float32 somewhere
+        return None
+
+
+def _repeated(subject: Subject, rounds: list[Round], after: float, bench: Bench) -> tuple[Steadiness, Pair]:
+    """Whether the movements of the worst probes repeat in other roundings (a few of them, in doubt more), and of which.
+
+    The largest movement need not be the steadiest: a choice that hangs by a hair changes with the rounding.
+    """
+    one, noise = subject(rounds[0][0].bases[:1]).shape, 0.0
+    for count in SUSPECTS:
+        pairs = _suspects(rounds, max(1, min(count, ELEMENTS // (4 * one.numel()))))
+        texts = [torch.stack(part) for part in zip(*((p.base, p.text) for p in pairs), strict=True)]
+        cuts = torch.tensor([p.cut for p in pairs])
+        steady = steadiness(lambda key: _moves(subject.rounded(key), *texts, cuts, bench), after)  # noqa: B023
+        noise = max(noise, steady.noise)
+        if steady.repeats:
+            break
+    ends = (cuts * one[-1]).cumsum(0)
+    which = 0 if steady.which is None else int(torch.searchsorted(ends, steady.which, right=True))
+    return replace(steady, noise=noise), pairs[which]
+
+
+def _suspects(rounds: list[Round], count: int) -> list[Pair]:
+    """The probes that moved most before their cuts, half of them overall and half cut by cut."""
+    moved = [(rel, int(plan.cut[p]), plan, p) for plan, m in rounds for p, rel in enumerate(m.rel.tolist()) if rel]
+    moved.sort(key=lambda r: -r[0])
+    first = {r[1]: r for r in reversed(moved)}  # the worst of each cut
+    chosen = moved[: (count + 1) // 2]
+    chosen += [r for r in sorted(first.values(), key=lambda r: -r[0]) if r not in chosen][: count - len(chosen)]
+    return [plan.pair(p) for _, _, plan, p in chosen]
+
+
+def _moves(subject: Subject, x: Tensor, y: Tensor, cut: Tensor, bench: Bench) -> tuple[Tensor, Tensor]:
+    """What moves before the cuts, and the least that can count, of each logit: flat, float64, on the CPU."""
+    a, b = (torch.cat([subject(part) for part in ids.split(bench.rows)]) for ids in (x, y))
+    d, least = _compared(a, b, bench.unit)
+    past = torch.arange(x.shape[1]) < cut[:, None]
+    return d[past].flatten(), least[past].flatten()
+
+
+def _compared(a: Tensor, b: Tensor, unit: Tensor | float) -> tuple[Tensor, Tensor]:
+    """The change from a to b and the least that can count, float64 on the CPU, finite."""
+    d, least = change(a, b) / unit, ULPS * torch.finfo(a.dtype).eps * a.abs() / unit
+    d, least = (t.double().cpu().nan_to_num(posinf=HUGE, neginf=-HUGE) for t in (d, least))
+    return d, torch.where(least < HUGE, least, 0)
 
 
 def rerandomised(subject: Subject) -> Subject | None:
@@ -100,7 +188,7 @@ def rerandomised(subject: Subject) -> Subject | None:
     rng = torch.Generator().manual_seed(subject.seed)
     with torch.no_grad():
         for p in fresh.model.parameters():
-            if p.requires_grad and p.is_floating_point():
+            if p.requires_grad and p.is_floating_point() and p.numel():
                 _redraw(p, rng)
     return fresh
 

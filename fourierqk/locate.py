@@ -1,12 +1,16 @@
-"""Where a leak enters: the first module whose inputs agree before the cut and whose outputs do not."""
+"""Where a leak enters: the first module whose inputs hold still before the cut and whose outputs move."""
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-from fourierqk.probes import Subject
-from fourierqk.subject import at_rest, device_of, logits, modules_of
+from fourierqk.probes import Pair, Subject, change
+from fourierqk.rounding import ULPS, grain, largest, steadiness
+from fourierqk.subject import at_rest, logits, roots
 
 __all__ = ["Place", "locate"]
 
@@ -22,26 +26,111 @@ class Place:
         return f"{self.path} ({self.detail})" if self.detail else self.path
 
 
-@dataclass
+INPUTS, OUTPUTS = 1, 2
+_Trace = list[tuple[str, list[Tensor], list[Tensor]]]  # module calls in order of completion: path, inputs, outputs
+
+
+@dataclass(frozen=True)
 class _Call:
-    """One call of a module: whether its inputs and outputs differ before the cut (None: no time axis to judge by)."""
+    """One call of a module: whether its inputs and outputs move before the cut (None: no time axis to judge by)."""
 
     path: str
     inputs: bool | None
     outputs: bool | None
 
 
-def _tensors(value: object) -> list[Tensor]:
+class _UnpairedError(Exception):
+    """The text, or the rounding, decides which modules run: their calls cannot be compared."""
+
+
+def locate(subject: Subject, pair: Pair) -> Place | None:
+    """Compare the runs on a probe and its base. None: no module shows the leak (an opaque function)."""
+    calls = []
+    try:
+        first = _traces(subject, pair)
+        slots = _slots(first, pair.cut, len(pair.base))
+
+        @cache
+        def read(key: int) -> list[Tensor]:
+            traces = _traces(subject.rounded(key), pair)
+            return [slot.read(traces) for slot in slots]
+
+        for i, (path, _, _) in enumerate(first[0]):
+            inputs, outputs = (_moves(slots, read, i, side) for side in (INPUTS, OUTPUTS))
+            if inputs is False and outputs:  # inner modules complete first: this is the innermost
+                root = type(roots(subject.model)[0]).__name__  # the top module has no path: its class stands for it
+                return Place(path or root, _between(calls, path))
+            calls.append(_Call(path, inputs, outputs))
+    except _UnpairedError:
+        pass
+    return None
+
+
+def _traces(subject: Subject, pair: Pair) -> tuple[_Trace, _Trace]:
+    a, b = _trace(subject, pair.base), _trace(subject, pair.text)
+    if [(path, len(i), len(o)) for path, i, o in a] != [(path, len(i), len(o)) for path, i, o in b]:
+        raise _UnpairedError
+    return a, b
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """One axis of one tensor of a call, along which time may run, and the movements before the cut to follow there.
+
+    Of every tensor only the largest movements are kept: all activations in all roundings would not fit.
+    """
+
+    call: int
+    side: int
+    item: int
+    axis: int
+    cut: int
+    index: Tensor
+    least: Tensor
+    after: float
+
+    def read(self, traces: tuple[_Trace, _Trace]) -> Tensor:
+        try:
+            a, b = (trace[self.call][self.side][self.item] for trace in traces)
+            return change(*(t.narrow(self.axis, 0, self.cut).double() for t in (a, b))).flatten()[self.index].cpu()
+        except (IndexError, RuntimeError):  # another rounding, other calls
+            raise _UnpairedError from None
+
+
+def _slots(traces: tuple[_Trace, _Trace], cut: int, length: int) -> list[_Slot]:
     found = []
-    for leaf in tree_leaves(value):
-        if isinstance(leaf, Tensor):
-            found.append(leaf.detach().clone())
-        elif hasattr(leaf, "logits") and isinstance(leaf.logits, Tensor):
-            found.append(leaf.logits.detach().clone())
+    for call, (left, right) in enumerate(zip(*traces, strict=True)):
+        for side in (INPUTS, OUTPUTS):
+            for item, (a, b) in enumerate(zip(left[side], right[side], strict=True)):
+                if a.shape != b.shape:
+                    raise _UnpairedError
+                axes = [axis for axis, n in enumerate(a.shape) if n == length]
+                found += [_Slot(call, side, item, axis, cut, *_follow(a.double(), b.double(), axis, cut, grain(a)))
+                          for axis in axes]  # fmt: skip
     return found
 
 
-def _record(subject: Subject, ids: Tensor) -> list[tuple[str, list[Tensor], list[Tensor]]]:
+def _follow(a: Tensor, b: Tensor, axis: int, cut: int, eps: float) -> tuple[Tensor, Tensor, float]:
+    """Which movements before the cut to follow, the least of each that can count, and the largest after the cut."""
+    moved = change(a, b).abs()
+    past = moved.narrow(axis, 0, cut).flatten()
+    least = (ULPS * eps * a.abs()).nan_to_num(posinf=0).narrow(axis, 0, cut).flatten()
+    index = largest(past, least)
+    return index, least[index].cpu(), moved.narrow(axis, cut, moved.shape[axis] - cut).max().item()
+
+
+def _moves(slots: list[_Slot], read: Callable[[int], list[Tensor]], call: int, side: int) -> bool | None:
+    """Whether any tensor on one side of a call moves before the cut, in every rounding; None without a time axis."""
+    verdicts: dict[int, list[bool]] = {}
+    for j, slot in enumerate(slots):
+        if (slot.call, slot.side) == (call, side):
+            steady = len(slot.index) and steadiness(lambda key: (read(key)[j], slots[j].least), slot.after).repeats  # noqa: B023
+            verdicts.setdefault(slot.item, []).append(bool(steady))
+    # where several axes have the text's length, one along which the past holds still clears the tensor
+    return any(all(axes) for axes in verdicts.values()) if verdicts else None
+
+
+def _trace(subject: Subject, ids: Tensor) -> _Trace:
     """Every module call of one forward pass, in order of completion: (path, inputs, outputs)."""
     model, calls, handles = subject.instance(), [], []
     pending: list[list[Tensor]] = []
@@ -52,60 +141,27 @@ def _record(subject: Subject, ids: Tensor) -> list[tuple[str, list[Tensor], list
     def leave(path: str):
         return lambda module, args, kwargs, out: calls.append((path, pending.pop(), _tensors(out)))
 
-    for root in modules_of(model):
+    for root in roots(model):
         for path, m in root.named_modules():
             handles.append(m.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(m.register_forward_hook(leave(path), with_kwargs=True))
     try:
-        with at_rest(model):
-            logits(model, ids.to(device_of(model)))
+        with at_rest(model, subject.training), subject.arithmetic():
+            logits(model, ids[None].to(subject.device).repeat_interleave(subject.copies, 0))
     finally:
         for h in handles:
             h.remove()
     return calls
 
 
-def _differs(a: Tensor, b: Tensor, cut: int, length: int, tolerance: float) -> bool | None:
-    """Whether two tensors of a batch of one differ before the cut, along time; None when no axis has its length.
-
-    Where several axes have that length, one along which the past agrees clears the tensor.
-    """
-    if a.shape != b.shape:
-        return True
-    axes = [i for i, n in enumerate(a.shape) if n == length]
-    if not axes:
-        return None
-    a, b = (torch.view_as_real(t) if t.is_complex() else t for t in (a, b))
-    d = (a.double() - b.double()).abs()
-    d = torch.where((a == b) | (a.isnan() & b.isnan()), 0, d).nan_to_num(nan=torch.inf)
-    slack = tolerance if a.is_floating_point() else 0
-    for axis in axes:
-        before, after = d.narrow(axis, 0, cut).max(), d.narrow(axis, cut, length - cut).max()
-        if before <= slack * after:
-            return False
-    return True
-
-
-def _judge(pairs: list[tuple[Tensor, Tensor]], *how: object) -> bool | None:
-    known = [v for v in (_differs(a, b, *how) for a, b in pairs) if v is not None]
-    return any(known) if known else None
-
-
-def locate(subject: Subject, x: Tensor, y: Tensor, cut: int, tolerance: float) -> Place | None:
-    """Compare the runs on two texts (T,) that agree before the cut. None: no module shows it (an opaque function)."""
-    first, second = (_record(subject, ids[None]) for ids in (x, y))
-    if [c[0] for c in first] != [c[0] for c in second]:
-        return None  # the text decides which modules run: their calls cannot be paired
-    how = (cut, len(x), tolerance)
-    calls = [
-        _Call(path, _judge(list(zip(ia, ib, strict=False)), *how), _judge(list(zip(oa, ob, strict=False)), *how))
-        for (path, ia, oa), (_, ib, ob) in zip(first, second, strict=True)
-    ]
-    for i, call in enumerate(calls):
-        if call.inputs is False and call.outputs:  # inner modules complete first: this is the innermost
-            root = type(modules_of(subject.model)[0]).__name__  # the top module has no path: its class stands for it
-            return Place(call.path or root, _between(calls[:i], call.path))
-    return None
+def _tensors(value: object) -> list[Tensor]:
+    found = []
+    with _disable_current_modes():  # a copy of ours does not round
+        for leaf in tree_leaves(value):
+            leaf = leaf if isinstance(leaf, Tensor) else getattr(leaf, "logits", None)
+            if isinstance(leaf, Tensor):
+                found.append((torch.view_as_real(leaf.resolve_conj()) if leaf.is_complex() else leaf).detach().clone())
+    return found
 
 
 def _between(calls: list[_Call], parent: str) -> str:

@@ -6,19 +6,21 @@ differently from row to row; the dice of a model that throws them are re-seeded 
 """
 import copy
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
+from fourierqk.rounding import Rounding, grain, shake
 from fourierqk.subject import Model, at_rest, device_of, logits, modules_of
 
-__all__ = ["Movement", "Plan", "Subject", "casts_down", "cuts", "kept", "measure", "plan_edits", "plan_redraws"]
+__all__ = [
+    "Bench", "Movement", "Pair", "Plan", "Subject", "change", "cuts", "kept", "measure", "plan_edits", "plan_redraws",
+]  # fmt: skip
 
 KINDS = ("uniform", "unigram", "constant", "permuted", "edit at the cut", "edit at the end")
 
@@ -26,8 +28,7 @@ KINDS = ("uniform", "unigram", "constant", "permuted", "edit at the cut", "edit 
 @contextmanager
 def kept(model: Model) -> Iterator[None]:
     """At rest, with weights, buffers and every random generator put back afterwards."""
-    owners = [m for root in modules_of(model) for m in root.modules()]
-    state = [(held, name, t, t.detach().clone()) for m in owners for held in (m._parameters, m._buffers)
+    state = [(held, name, t, t.detach().clone()) for m in modules_of(model) for held in (m._parameters, m._buffers)
              for name, t in held.items() if t is not None]  # fmt: skip
     devices = [device_of(model)] if device_of(model).type == "cuda" else []
     python, numpy = random.getstate(), np.random.get_state()
@@ -43,11 +44,21 @@ def kept(model: Model) -> Iterator[None]:
                 t.data.copy_(value)
 
 
+@dataclass(frozen=True)
 class Subject:
-    """A model as it is probed: re-seeded before each call and, when it keeps state between calls, copied anew."""
+    """A model as it is probed: re-seeded before each call, and copied anew where it keeps state between calls."""
 
-    def __init__(self, model: Model, seed: int = 0, forgetful: bool = False) -> None:
-        self.model, self.seed, self.forgetful = model, seed, forgetful
+    model: Model
+    seed: int = 0
+    forgetful: bool = False  # a copy that has seen nothing for every call
+    training: bool = False  # in training mode instead of eval mode
+    copies: int = 1  # of each text in a batch: some models behave otherwise in a batch of one
+    key: int = 0  # of the rounding (see `rounding`); 0 is the machine's own
+    grain: float = 0.0  # the precision that the weights were given in, before any cast of ours
+
+    @cached_property
+    def device(self) -> torch.device:
+        return device_of(self.model)
 
     def instance(self) -> Model:
         torch.manual_seed(self.seed)
@@ -55,12 +66,15 @@ class Subject:
         np.random.seed(self.seed % 2**32)
         return copy.deepcopy(self.model) if self.forgetful else self.model
 
+    def arithmetic(self) -> Rounding | nullcontext:
+        return Rounding(self.key) if self.key else nullcontext()
+
     def __call__(self, ids: Tensor) -> Tensor:
         """ids (B, T) -> logits (B, T, V), in float32 at least, detached, still on the model's device."""
-        model = self.instance()
-        with at_rest(model):
-            z = logits(model, ids.to(device_of(model)))
-        return z.detach() if z.dtype == torch.float64 else z.detach().float()
+        model, ids = self.instance(), ids.to(self.device).repeat_interleave(self.copies, 0)
+        with at_rest(model, self.training), self.arithmetic():
+            z = logits(model, ids)[:: self.copies].detach()
+        return z if z.dtype == torch.float64 else z.float()
 
     def copied(self, dtype: torch.dtype | None = None) -> "Subject | None":
         """A copy, in float32 or float64 if given; None where the model is no module or refuses to be copied.
@@ -73,38 +87,38 @@ class Subject:
             model = copy.deepcopy(self.model)
         except Exception:  # whatever a stranger's class objects to
             return None
+        if {id(m) for m in modules_of(model)} & {id(m) for m in modules_of(self.model)}:
+            return None  # a copy that shares its parts is none
+        coarse = self.grain or grain(*_weights(model))
         if dtype:
             model = model.double() if dtype == torch.float64 else model.float()  # .to(dtype) would drop imaginary parts
-        return Subject(model, self.seed, self.forgetful)
+        return replace(self, model=model, grain=coarse)
+
+    def rounded(self, key: int) -> "Subject":
+        """The same computation in other roundings, its weights moved by the precision that they were given in."""
+        own = self.copied() if key else None
+        if own is None:
+            return replace(self, key=key)
+        for t in _weights(own.model):
+            shake(t.data, min(own.grain, torch.finfo(torch.float32).eps), key)
+        return replace(own, key=key)
 
 
-class _Casts(TorchDispatchMode):
-    """Notes the operations that leave float32 round-off in a float64 result.
-
-    Casts of integers or float64 to less, FFTs in less, and spectra of less that are mixed in: a rounded constant is
-    harmless, a kernel whose rounded spectrum is not quite one-sided is not.
-    """
-
-    low = {torch.float32, torch.float16, torch.bfloat16, torch.complex64}
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = False
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        read, made = ({t.dtype for t in tree_leaves(v) if isinstance(t, Tensor)} for v in ((args, kwargs), out))
-        if made & self.low:
-            self.found |= bool(read - self.low) or "fft" in str(func)
-        self.found |= torch.complex64 in read and torch.complex128 in made
-        return out
+def _weights(model: nn.Module) -> list[Tensor]:
+    """Floating-point parameters and buffers, each once."""
+    held = {id(t): t for m in modules_of(model) for t in (*m._parameters.values(), *m._buffers.values())
+            if t is not None and t.numel() and (t.is_floating_point() or t.is_complex())}  # fmt: skip
+    return list(held.values())
 
 
-def casts_down(subject: Subject, ids: Tensor) -> bool:
-    """Whether a float64 model computes in less inside: then its round-off does not shrink, and proves nothing."""
-    with _Casts() as casts:
-        subject(ids)
-    return casts.found
+@dataclass(frozen=True)
+class Pair:
+    """One probe: a text (T,) that agrees with its base (T,) before the cut."""
+
+    base: Tensor
+    text: Tensor
+    cut: int
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -119,6 +133,9 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def pair(self, p: int) -> Pair:
+        return Pair(self.bases[self.base[p]], self.ids[p], int(self.cut[p]), self.kind[p])
 
     def take(self, index: list[int]) -> "Plan":
         return Plan(self.bases, self.ids[index], self.base[index], self.cut[index], tuple(self.kind[i] for i in index))
@@ -191,6 +208,15 @@ def plan_edits(base: Tensor, vocab_size: int, positions: list[int], edits: int, 
 
 
 @dataclass(frozen=True)
+class Bench:
+    """How probes are run: rows in a batch, what to divide each logit's movement by, and whom to tell of progress."""
+
+    rows: int = 1
+    unit: Tensor | float = 1.0  # (V,): above 1 for logits that move out of all proportion to the others
+    tick: Callable[[int], object] = lambda rows: None
+
+
+@dataclass(frozen=True)
 class Movement:
     """How far each position's logits moved, (P, T) float64: the largest change over the vocabulary, in each probe."""
 
@@ -207,7 +233,7 @@ class Movement:
         """What a probe's movement is measured by, (P,): the largest finite one at or after its cut.
 
         Taken over all probes at the same cut, and at least a tenth of the median over cuts: one edit that hardly
-        matters must not turn round-off into a leak.
+        matters must not make much of a little.
         """
         own = self.size.masked_fill(torch.arange(self.size.shape[1]) < self.cut[:, None], 0)
         own = own.masked_fill(~own.isfinite(), 0).amax(1)
@@ -221,21 +247,19 @@ class Movement:
         return torch.where(self.before == 0, 0, self.before / self.after)
 
 
-def difference(a: Tensor, b: Tensor) -> Tensor:
-    """The largest change of each position's logits: (B, T, V), (B, T, V) -> (B, T) float64 on the CPU.
-
-    Equal infinities and NaNs have not moved; a number that turns into NaN or infinity has moved infinitely far.
-    """
-    d = (a - b).abs()
+def change(a: Tensor, b: Tensor) -> Tensor:
+    """b - a, but 0 between equal infinities or NaNs, and infinite where a number turned into one of them."""
+    if a.shape != b.shape:
+        raise ValueError(f"the logits change their shape from call to call, {tuple(a.shape)} and {tuple(b.shape)}")
+    d = b - a
     if not d.isfinite().all():
         d = torch.where((a == b) | (a.isnan() & b.isnan()), 0, d).nan_to_num(nan=torch.inf, posinf=torch.inf)
-    return d.amax(-1).double().cpu()
+    return d
 
 
-def measure(subject: Subject, plan: Plan, rows: int) -> Movement:
-    """Run every probe beside its base, `rows` at a time, in batches of one shape."""
-    k = len(plan.bases)
-    rows = min(rows, len(plan))
+def measure(subject: Subject, plan: Plan, bench: Bench) -> Movement:
+    """Run every probe beside its base, some rows at a time, in batches of one shape."""
+    k, rows = len(plan.bases), min(bench.rows, len(plan))
     rows = rows // k * k if rows >= k else rows  # whole rounds of bases: every batch has the same base rows, run once
     order = torch.arange(len(plan)) if rows >= k else plan.base.argsort(stable=True)
     size = torch.empty(len(plan), plan.bases.shape[1], dtype=torch.float64)
@@ -247,5 +271,7 @@ def measure(subject: Subject, plan: Plan, rows: int) -> Movement:
             base = known
         if known is None or not torch.equal(base, known):
             known, reference = base, subject(plan.bases[base])
-        size[part] = difference(reference, subject(plan.ids[padded]))[: len(part)]
+        moved = change(reference, subject(plan.ids[padded])).abs() / bench.unit
+        size[part] = moved.amax(-1).double().cpu()[: len(part)]
+        bench.tick(len(part))
     return Movement(size, plan.cut)

@@ -10,16 +10,21 @@ __all__ = ["progress_bar"]
 
 
 @contextmanager
-def progress_bar(wanted: bool | None, total: int, done: int = 0) -> Iterator[Any]:
-    """A tqdm bar, or a silent stand-in. wanted: None means in a terminal or notebook, unless FOURIERQK_PROGRESS=0."""
+def progress_bar(
+    wanted: bool | None, total: int, done: int = 0, unit: str = "step", delay: float = 0
+) -> Iterator[Any]:
+    """A tqdm bar, or a silent stand-in. wanted: None means in a terminal or notebook, unless FOURIERQK_PROGRESS=0.
+
+    delay: seconds before it shows.
+    """
     if wanted is None:
         seen = sys.stderr.isatty() or "ipykernel" in sys.modules
         wanted = seen and os.environ.get("FOURIERQK_PROGRESS") != "0"
     tqdm = _tqdm() if wanted else None
     if tqdm is None:
-        yield SimpleNamespace(update=lambda: None, set_postfix=lambda **_: None)
+        yield SimpleNamespace(update=lambda n=1: None, set_postfix=lambda **_: None)
         return
-    with tqdm(total=total, initial=done, unit="step", dynamic_ncols=True) as bar:
+    with tqdm(total=total, initial=done, unit=unit, delay=delay, dynamic_ncols=True) as bar:
         yield bar
 
 

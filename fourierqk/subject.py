@@ -7,43 +7,82 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import BuiltinFunctionType, CellType, ModuleType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Model", "at_rest", "block_size", "device_of", "logits", "modules_of"]
+__all__ = ["Model", "at_rest", "block_size", "device_of", "logits", "modules_of", "roots"]
+
+SEARCHED = 20_000  # objects to look into for modules, at most
+_EMPTY = CellType()  # of a closure whose variable is not set yet
+_LEAVES = (
+    str, bytes, int, float, complex, type(None), type, range, ModuleType, BuiltinFunctionType, Tensor, np.ndarray,
+)  # fmt: skip
 
 Model = Callable[[Tensor], Any]  # ids (B, T) -> logits (B, T, V), or a tuple, dict or object that holds them
 
 
+def roots(model: Model) -> list[nn.Module]:
+    """The outermost nn.Modules within reach of a callable, however it holds them.
+
+    Itself, the object of a bound method, what a function closes over, what any of these keep in attributes and
+    containers. A module inside another is found with it.
+    """
+    found, seen, todo = [], set(), [model]
+    while todo and len(seen) < SEARCHED:
+        x = todo.pop(0)
+        if id(x) in seen or isinstance(x, _LEAVES):
+            continue
+        seen.add(id(x))
+        if isinstance(x, nn.Module):
+            found.append(x)
+        todo += _held(x)
+    inner = {id(child) for m in found for child in list(m.modules())[1:]}
+    return [m for m in found if id(m) not in inner]
+
+
+def _held(x: Any) -> list[Any]:
+    """What an object holds, one step in."""
+    if isinstance(x, dict):
+        return list(x.values())
+    if isinstance(x, list | tuple | set | frozenset):
+        return list(x)
+    if isinstance(x, functools.partial):
+        return [x.func, *x.args, *x.keywords.values()]
+    if inspect.ismethod(x):
+        return [x.__self__, x.__func__]
+    if inspect.isfunction(x) and not x.__module__.startswith("torch."):
+        cells = [c.cell_contents for c in x.__closure__ or () if c != _EMPTY]
+        named = [x.__globals__[n] for n in x.__code__.co_names if n in x.__globals__]
+        return [*cells, *named, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
+    slots = [getattr(x, n) for c in type(x).__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
+    return [*getattr(x, "__dict__", {}).values(), *slots]
+
+
 def modules_of(model: Model) -> list[nn.Module]:
-    """The nn.Modules behind a callable: itself, the object of a bound method, or what a function closes over."""
-    if isinstance(model, nn.Module):
-        return [model]
-    if isinstance(model, functools.partial):
-        held = [model.func, *model.args, *model.keywords.values()]
-    elif inspect.ismethod(model):
-        held = [model.__self__]
-    elif inspect.isfunction(model):
-        known = inspect.getclosurevars(model)
-        held = [*known.nonlocals.values(), *known.globals.values()]
-    else:
-        held = list(getattr(model, "__dict__", {}).values())
-    return [m for m in held if isinstance(m, nn.Module)]
+    """Every nn.Module within reach of a callable, inner ones included, each once."""
+    return list({id(m): m for root in roots(model) for m in root.modules()}.values())
 
 
 def device_of(model: Model) -> torch.device:
     """Where the model's weights live; the CPU when it has none."""
-    for m in modules_of(model):
-        for t in (*m.parameters(), *m.buffers()):
-            return t.device
+    return _device(modules_of(model))
+
+
+def _device(modules: list[nn.Module]) -> torch.device:
+    for m in modules:
+        for t in (*m._parameters.values(), *m._buffers.values()):
+            if t is not None:
+                return t.device
     return torch.device("cpu")
 
 
 def block_size(model: Model) -> int | None:
     """The longest text a model says it can read (`cfg` or `config`, the usual names), None when it does not say."""
-    for m in (model, *modules_of(model)):
+    for m in (model, *roots(model)):
         for holder in (getattr(m, "cfg", None), getattr(m, "config", None)):
             for name in ("block_size", "n_positions", "max_position_embeddings", "sequence_len"):
                 n = getattr(holder, name, None)
@@ -53,13 +92,14 @@ def block_size(model: Model) -> int | None:
 
 
 @contextmanager
-def at_rest(model: Model) -> Iterator[None]:
-    """Eval mode, no gradients, no autocast; every module's own mode is put back afterwards."""
-    modes = [(m, m.training) for root in modules_of(model) for m in root.modules()]
+def at_rest(model: Model, training: bool = False) -> Iterator[None]:
+    """Eval mode (or training mode), no gradients, no autocast; every module's own mode is put back afterwards."""
+    modules = modules_of(model)
+    modes = [(m, m.training) for m in modules]
     try:
         for m, _ in modes:
-            m.training = False  # not eval(): a mode is a flag of each module, and some override train()
-        with torch.no_grad(), torch.autocast(device_of(model).type, enabled=False):
+            m.training = training  # not eval(): a mode is a flag of each module, and some override train()
+        with torch.no_grad(), torch.autocast(_device(modules).type, enabled=False):
             yield
     finally:
         for m, mode in modes:
@@ -91,7 +131,8 @@ def logits(model: Model, ids: Tensor) -> Tensor:
             f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
             f"({type(e).__name__}: {e}). Check vocab_size and length: some models take one length only"
         ) from e
-    if not isinstance(out, Tensor) or out.dim() != 3 or tuple(out.shape[:2]) != (b, t) or not out.is_floating_point():
+    if not (isinstance(out, Tensor) and out.dim() == 3 and tuple(out.shape[:2]) == (b, t)
+            and out.shape[2] and out.is_floating_point()):  # fmt: skip
         got = f"{tuple(out.shape)} of {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
         raise ValueError(
             f"expected logits (batch, time, vocabulary) = ({b}, {t}, V) for ids {(b, t)}, got {got}: give a callable "

@@ -1,0 +1,148 @@
+"""What a model does when nobody edits the future: the controls that must hold before any probe means something."""
+import copy
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from fourierqk.probes import Bench, Plan, Subject, change
+
+__all__ = ["Control", "control"]
+
+SLACK = 1e-5  # relative difference of two runs on the same text that is put down to round-off
+FELT = 1e-3  # the same between a text and a longer one: another shape, another order of summation
+ODD_ONE = 100  # times as far as the median logit moves: then it is measured in a unit of its own
+ELEMENTS = 2**24  # logits of a batch of probes, at most: 64 MB
+
+
+@dataclass(frozen=True)
+class Control:
+    """How a model must be probed, and what to tell of it. blind: where nothing can be compared."""
+
+    subject: Subject
+    bench: Bench
+    sizes: tuple[int, ...]  # how many copies of a text in a batch have to be tried
+    repeatable: bool
+    prefix_consistent: bool | None
+    notes: tuple[str, ...]
+    blind: str
+
+
+def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
+    """The same text twice, with other dice, beside other rows, in batches of other sizes, and cut short."""
+    unspoilt = _unspoilt(subject)
+    subject, one = _first(subject, bases[:1])
+    blind = _blind(one[0])
+    rows = max(1, min(30, ELEMENTS // one.numel()))
+    subject, rows, notes = _batched(subject, rows, bases)
+    base = bases[:rows]
+    subject, repeatable, state = _repeatable(subject, unspoilt, base, edits.ids[: len(base)])
+    notes += state
+    first = subject(base)
+    if not _same(first, replace(subject, seed=subject.seed + 1)(base)):
+        notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
+    if rows > 1 and not _same(first[:1], subject(torch.cat([base[:1], edits.ids[: len(base) - 1]]))[:1]):
+        rows = 1
+        notes.append("outputs depend on the other rows of the batch: probed one row at a time")
+    sizes = _sizes(subject, base[:1])
+    if len(sizes) > 1:
+        notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
+    bench = Bench(rows, _unit(subject, edits, rows))
+    return Control(subject, bench, sizes, repeatable, _prefix_consistent(subject, base[:1]), tuple(notes), blind)
+
+
+def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:
+    """The first answer; twice the same text in a batch where a model cannot do with one."""
+    try:
+        return subject, subject(text)
+    except ValueError:
+        pair = replace(subject, copies=2)
+        try:
+            return pair, pair(text)
+        except ValueError:
+            pass
+        raise  # the first complaint is the one to show
+
+
+def _blind(z: Tensor) -> str:
+    """Where the logits (T, V) are no numbers. ValueError where they are none anywhere."""
+    if not z.isfinite().any():
+        what = "NaN" if z.isnan().any() else "infinity"
+        raise ValueError(f"the model returned {what} at every position: nothing can be compared")
+    bad = z.isnan().any(-1)
+    return f"NaN at {int(bad.sum())} of {len(z)} positions, the first at {int(bad.nonzero()[0])}" if bad.any() else ""
+
+
+def _batched(subject: Subject, rows: int, bases: Tensor) -> tuple[Subject, int, list[str]]:
+    many = bases.repeat(rows // len(bases) + 1, 1)[:rows]
+    try:
+        subject(many)
+    except ValueError:
+        return subject, 1, [f"the model cannot read {rows} texts at once: probed one at a time"]
+    return subject, rows, []
+
+
+def _unspoilt(subject: Subject) -> Subject | None:
+    """A copy that no call has touched, to be copied anew for every call, should the model keep state between calls."""
+    try:
+        model = copy.deepcopy(subject.model)
+    except Exception:  # whatever a stranger's class objects to
+        return None
+    return None if model is subject.model else replace(subject, model=model, forgetful=True)
+
+
+def _repeatable(
+    subject: Subject, unspoilt: Subject | None, base: Tensor, other: Tensor
+) -> tuple[Subject, bool, list[str]]:
+    """Whether the same texts give the same output after others; perhaps only from a copy that has seen nothing."""
+    first, _, again = subject(base), subject(other), subject(base)
+    if _same(first, again):
+        return subject, True, []
+    if unspoilt is None:
+        return subject, False, ["the model cannot be copied: whether it keeps state between calls is unknown"]
+    unspoilt = replace(unspoilt, copies=subject.copies)
+    if _same(unspoilt(base), unspoilt(base)):
+        return unspoilt, True, ["the model keeps state between calls: every probe ran on a fresh copy"]
+    return subject, False, []
+
+
+def _sizes(subject: Subject, text: Tensor) -> tuple[int, ...]:
+    """How many copies of a text to try: the model's own way alone, or several where their number changes the output."""
+    known = subject(text)
+    for copies in (1, 2, 3):
+        try:
+            if not _same(known, replace(subject, copies=copies)(text)):
+                return 1, 2, 3
+        except ValueError:  # it cannot be asked so
+            continue
+    return (subject.copies,)
+
+
+def _same(a: Tensor, b: Tensor, slack: float = SLACK) -> bool:
+    """Equal up to round-off, number by number, each beside itself and the median logit of its position."""
+    size = a.abs().nan_to_num(posinf=0)
+    return bool((change(a, b).abs() <= slack * (size + size.median(-1, keepdim=True).values)).all())
+
+
+def _unit(subject: Subject, edits: Plan, rows: int) -> Tensor | float:
+    """What to divide each logit's movement by: more than 1 where it moves out of all proportion to the others.
+
+    A padding logit of -1e15 jumps by whole steps of its own coarse grid, and must not set the scale for the rest.
+    """
+    some = edits.take(list(range(0, len(edits), max(1, len(edits) // rows)))[:rows])
+    d = change(subject(some.bases[some.base]), subject(some.ids)).abs()
+    later = torch.arange(d.shape[1], device=d.device) >= some.cut[:, None].to(d.device)
+    most = torch.where(later[..., None] & d.isfinite(), d, 0).amax((0, 1))
+    if not (most > 0).any():
+        return 1.0
+    ratio = most / most[most > 0].median()
+    return torch.where(ratio > ODD_ONE, ratio, 1.0) if (ratio > ODD_ONE).any() else 1.0
+
+
+def _prefix_consistent(subject: Subject, text: Tensor) -> bool | None:
+    """Whether a shorter text gives the same outputs as the beginning of a longer one; None where it is refused."""
+    whole, length = subject(text), text.shape[1]
+    try:
+        return all(_same(subject(text[:, :n]), whole[:, :n], FELT) for n in {length // 2, length - 1} - {0})
+    except ValueError:
+        return None
