@@ -8,9 +8,9 @@ import scipy.special
 import torch
 import torch.nn.functional as F
 
-from fourierqk.combinators import Analytic, Bank, Causal, SlidingDFT, Unit
+from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, SlidingDFT, Unit
 from fourierqk.filters import AllPass, Filter, Gaussian, Morlet
-from fourierqk.model import GPT, Attention, GPTConfig, filter_parameters, generate
+from fourierqk.model import GPT, Attention, FNet, FourierMixing, GPTConfig, filter_parameters, generate
 
 CFG = GPTConfig(vocab_size=11, block_size=24, n_layer=2, n_head=3, n_embd=12, dropout=0.0)
 
@@ -50,6 +50,12 @@ def attention(x, w_qkv, w_out, heads, causal=True, filtered=lambda z: z):
     return np.concatenate(out, -1) @ w_out.T
 
 
+def fourier_mixing(x):
+    """Real part of the DFT over time and channels of one sequence (T, C), of norm 1: by two matrices, no FFT."""
+    dft_t, dft_c = (np.exp(-2j * np.pi * np.outer(r := np.arange(n), r) / n) / math.sqrt(n) for n in x.shape)
+    return (dft_t @ x @ dft_c).real
+
+
 def transformer(w, ids, cfg, filtered=lambda z: z):
     def norm(x, name):
         mean, var = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
@@ -58,7 +64,11 @@ def transformer(w, ids, cfg, filtered=lambda z: z):
     x = w["tokens.weight"][ids] + w["positions.weight"][: len(ids)]
     for i in range(cfg.n_layer):
         b, y = f"blocks.{i}", norm(x, f"blocks.{i}.norm1")
-        x = x + attention(y, w[f"{b}.mixer.qkv.weight"], w[f"{b}.mixer.proj.weight"], cfg.n_head, cfg.causal, filtered)
+        if filtered is None:
+            x = x + fourier_mixing(y)
+        else:
+            maps = w[f"{b}.mixer.qkv.weight"], w[f"{b}.mixer.proj.weight"]
+            x = x + attention(y, *maps, cfg.n_head, cfg.causal, filtered)
         up = norm(x, f"{b}.norm2") @ w[f"{b}.mlp.up.weight"].T
         x = x + (up * scipy.special.ndtr(up)) @ w[f"{b}.mlp.down.weight"].T  # GELU
     return norm(x, "norm") @ w["tokens.weight"].T
@@ -117,6 +127,53 @@ def test_attention_alone_is_that_of_the_textbook(name):
     layer.qkv.weight.data *= 5
     expected = np.stack([attention(row, w, out, 3, filtered=by_hand) for row in x.numpy()])
     np.testing.assert_allclose(layer(x).detach(), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 24])
+def test_fnet_is_a_transformer_with_a_dft_for_attention(n):
+    torch.manual_seed(0)
+    model, x = FNet(CFG).double(), ids(3, n)
+    for p in model.parameters():
+        if p.dim() > 1:
+            torch.nn.init.normal_(p, std=0.5)
+    logits, loss = model(x, x)
+    w = {key: value.numpy() for key, value in model.state_dict().items()}
+    expected = np.stack([transformer(w, row, CFG, None) for row in x.numpy()])
+    np.testing.assert_allclose(logits.detach(), expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+    assert loss.isfinite() and not [name for name in w if "mixer" in name]
+
+
+def test_fnet_has_no_mask_and_every_position_hears_every_other():
+    torch.manual_seed(0)
+    model, x = FNet(CFG).double().eval(), ids(1, 24)
+    for t in (0, 12, 23):
+        other = x.clone()
+        other[:, t] = (x[:, t] + 1) % 11
+        assert ((model(x)[0] - model(other)[0]).abs().amax((0, 2)) > 1e-9).all()
+
+
+def test_fourier_mixing_computes_bfloat16_in_float32():
+    x = torch.randn(2, 9, 12).bfloat16()
+    y, expected = FourierMixing()(x), FourierMixing()(x.float())
+    assert y.dtype == torch.bfloat16 and ((y - expected).abs() <= 2**-8 * expected.abs() + 1e-6).all()
+
+
+def test_fnet_writes_too():
+    torch.manual_seed(0)
+    assert generate(FNet(CFG).eval(), ids(2, 20), 10).shape == (2, 30)
+
+
+def test_attention_hands_queries_and_keys_over_together():
+    """A filter that draws at random draws once for both."""
+    torch.manual_seed(0)
+    band = PhaseRandomised(AllPass(), heads=3)
+    layer, x = Attention(CFG, band).double().train(), torch.randn(1, 24, 12, dtype=torch.float64)
+    layer.qkv.weight.data[12:24] = layer.qkv.weight.data[:12]  # k = q
+    seen = []
+    layer.filter.register_forward_hook(lambda m, args, y: seen.append((args[0], y)))
+    layer(x), layer(x)
+    assert torch.equal(seen[0][0], seen[1][0]) and torch.equal(seen[0][1], seen[1][1])
+    assert torch.equal(seen[0][0], seen[2][0]) and not torch.equal(seen[0][1], seen[2][1])
 
 
 def test_the_loss_is_the_mean_cross_entropy_in_nats():
