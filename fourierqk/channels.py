@@ -41,6 +41,7 @@ class ChannelMap(FeatureMap):
 class ChannelFilter(ChannelMap):
     """A filter along the channels instead of along time: the DFT over the d channels, weighted, and back (S9).
 
+    Its frequencies are in cycles per channel.
     The result is a circulant d x d matrix. No order of the channels means anything, and W_q can absorb M^T M.
     """
 

@@ -201,7 +201,7 @@ def test_the_spectrum_peaks_where_the_grammar_puts_it_and_not_once_shuffled():
 
 def test_no_filter_that_learns_starts_at_a_scale_of_the_verse():
     starts = []
-    for name in SYSTEMS:
+    for name in sorted(SYSTEMS.keys() - {"collapse-channels"}):  # its frequency runs over channels, not tokens
         model = build(name, GPTConfig(10, 16, n_layer=1, n_head=2, n_embd=8))
         starts += [1 / (torch.sigmoid(p) / 2) for p in filter_parameters(model)]  # a centre is a logit of twice f
     periods = torch.cat(starts).flatten()
