@@ -1,4 +1,4 @@
-"""Live figures for the book, JupyterLab and Colab: `FilterDesigner`, and `Widget`, what every widget is built on."""
+"""Live figures for the book, JupyterLab and Colab: `FilterDesigner`, `RhythmFinder`; and `Widget` under them."""
 import os
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import anywidget
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a book build
 
-__all__ = ["FilterDesigner", "Widget"]
+__all__ = ["FilterDesigner", "RhythmFinder", "Widget"]
 
 
 def source(name: str) -> str:
@@ -65,4 +65,8 @@ def __getattr__(name: str) -> type:
         from fourierqk.widgets.filter_designer import FilterDesigner
 
         return FilterDesigner
+    if name == "RhythmFinder":
+        from fourierqk.widgets.rhythm_finder import RhythmFinder
+
+        return RhythmFinder
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,59 @@
+"""RhythmFinder: the spectrum of a text, and the text in rows of one period, live."""
+import torch
+import traitlets as t
+
+from fourierqk.spectrum import Spectrum, text_spectrum
+from fourierqk.widgets import Widget, module
+
+WINDOW = 256  # tokens
+SHORTEST, LONGEST = 16, 4096  # characters
+TEXT = "The tide comes in, the tide goes out, all day.\n" * 12
+MARKS = {
+    "spaces": str.isspace, "lines": lambda c: c == "\n", "vowels": lambda c: c in "aeiouAEIOU", "capitals": str.isupper,
+}  # fmt: skip
+LISTEN = ("all", *MARKS)
+
+
+class RhythmFinder(Widget):
+    """A text and one of its rhythms: the spectrum, and the text written in rows as long as the period.
+
+    text: 16 to 4096 characters. listen: the tokens that count, "all" characters or one kind against the rest:
+    "spaces" (line ends included), "lines" (line ends), "vowels" or "capitals". period: in tokens per cycle, 2 to 256.
+    The spectrum is `text_spectrum` in windows of 256 tokens, or of the whole text if it is shorter. In the rows the
+    tokens listened to are marked; at "all", each that stands again in its place one row on.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "rhythm_finder"
+    _esm = module(script)
+    text = t.Unicode(TEXT).tag(sync=True)
+    listen = t.Enum(LISTEN, "all").tag(sync=True)
+    period = t.Float(8.0).tag(sync=True)
+
+    def __init__(self, text: str = TEXT, listen: str = "all", period: float = 8.0) -> None:
+        super().__init__(text=text, listen=listen, period=period)
+
+    @property
+    def ids(self) -> torch.Tensor:
+        """The tokens listened to, as numbers (N,)."""
+        mark = MARKS.get(self.listen, ord)
+        return torch.tensor([int(mark(c)) for c in self.text])
+
+    @property
+    def spectrum(self) -> Spectrum:
+        """What the widget shows. ValueError where nothing in the text changes."""
+        return text_spectrum(self.ids, min(WINDOW, len(self.text)))
+
+    @t.validate("period")
+    def _heard(self, proposal: t.Bunch) -> float:
+        if not 2 <= proposal["value"] <= WINDOW:
+            raise t.TraitError(f"period {proposal['value']} must lie between 2 and {WINDOW} tokens per cycle")
+        return proposal["value"]
+
+    @t.validate("text")
+    def _enough(self, proposal: t.Bunch) -> str:
+        if not SHORTEST <= len(proposal["value"]) <= LONGEST:
+            n = len(proposal["value"])
+            raise t.TraitError(f"text has {n} characters; the finder takes {SHORTEST} to {LONGEST}")
+        return proposal["value"]
