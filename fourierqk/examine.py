@@ -13,7 +13,7 @@ __all__ = ["Finding", "beside", "examine", "rerandomised"]
 
 LOUD = 0.05  # round-off of this share of what moves after the cut does not pass in silence: it could hide a leak
 TINY = 1e-12  # a dependence of less, seen in float64 alone, is none in any precision that models run in
-SUSPECTS, ELEMENTS = (4, 24), 2**24  # probes to repeat in other roundings: some first, then more; logits, at most
+SUSPECTS, ELEMENTS = (4, 12), 2**24  # probes to repeat in other roundings: some first, then more; logits, at most
 ROUND_OFF, LEAK = 1e-5, 1e-4  # where nothing but the size of a movement is known: float32 stays below the first
 SOME = 64  # probes that are tried in float64 although nothing moved in float32
 HUGE = 1e100  # stands for infinity, which has no mean
@@ -31,7 +31,7 @@ class Finding:
     noise: float  # what round-off alone moves, in logits
     rounds: tuple[Round, ...] = field(repr=False)
     subject: Subject = field(repr=False)  # in the precision that decided
-    worst: Pair = field(repr=False)  # the probe that shows it best
+    pairs: tuple[Pair, ...] = field(repr=False)  # probes that show it, the best first
 
     @property
     def sensitive(self) -> bool:
@@ -45,7 +45,7 @@ class Finding:
 
     def place(self) -> Place | None:
         """Where the dependence enters, as far as modules show it."""
-        return locate(self.subject, self.worst)
+        return next(filter(None, (locate(self.subject, pair) for pair in self.pairs)), None)
 
 
 def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Finding:
@@ -61,8 +61,8 @@ def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Finding:
             return coarse
     fine = _in_float64(coarse, bench)
     found = _settled(coarse, fine) if fine else coarse
-    place = found.place() if found.verdict == "causal" and found.rel else None
-    if place:  # an inner module reads the future, and what comes of it may drown
+    place = locate(found.subject, found.pairs[0]) if found.verdict == "causal" and found.rel else None
+    if place and place.steady:  # an inner module reads the future, and what comes of it may drown
         why = f"{found.why}; but {place} reads the future, and round-off could hide what comes of it"
         return replace(found, verdict="inconclusive", why=why)
     return found
@@ -93,13 +93,13 @@ def beside(subject: Subject, x: Tensor, others: Tensor) -> Steadiness:
 def _judge(subject: Subject, rounds: list[Round], bench: Bench) -> Finding:
     plan, movement = max(rounds, key=lambda r: r[1].rel.max())
     p = int(movement.rel.argmax())
-    rel, worst, steady = movement.rel[p].item(), plan.pair(p), Steadiness(False)
+    rel, pairs, steady = movement.rel[p].item(), [plan.pair(p)], Steadiness(False)
     if rel:
         try:
-            steady, worst = _repeated(subject, rounds, movement.after[p].item(), bench)
+            steady, pairs = _repeated(subject, rounds, movement.after[p].item(), bench)
         except ValueError:  # its operations do not let themselves be rounded otherwise
             steady = Steadiness(True if rel > LEAK else False if rel < ROUND_OFF else None)
-    return Finding(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, worst)
+    return Finding(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, tuple(pairs))
 
 
 def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
@@ -130,8 +130,8 @@ def _in_float64(coarse: Finding, bench: Bench) -> Finding | None:
         return None
 
 
-def _repeated(subject: Subject, rounds: list[Round], after: float, bench: Bench) -> tuple[Steadiness, Pair]:
-    """Whether the movements of the worst probes repeat in other roundings (a few of them, in doubt more), and of which.
+def _repeated(subject: Subject, rounds: list[Round], after: float, bench: Bench) -> tuple[Steadiness, list[Pair]]:
+    """Whether the worst probes' movements repeat in other roundings (of a few, in doubt of more); steadiest first.
 
     The largest movement need not be the steadiest: a choice that hangs by a hair changes with the rounding.
     """
@@ -146,7 +146,7 @@ def _repeated(subject: Subject, rounds: list[Round], after: float, bench: Bench)
             break
     ends = (cuts * one[-1]).cumsum(0)
     which = 0 if steady.which is None else int(torch.searchsorted(ends, steady.which, right=True))
-    return replace(steady, noise=noise), pairs[which]
+    return replace(steady, noise=noise), [pairs[which], *pairs[:which], *pairs[which + 1 :]]
 
 
 def _suspects(rounds: list[Round], count: int) -> list[Pair]:

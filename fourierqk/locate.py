@@ -1,6 +1,6 @@
 """Where a leak enters: the first module whose inputs hold still before the cut and whose outputs move."""
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import torch
@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 from fourierqk.probes import Pair, Subject, change
-from fourierqk.rounding import ULPS, grain, largest, steadiness
+from fourierqk.rounding import EXACT, ULPS, grain, largest, steadiness
 from fourierqk.subject import at_rest, logits, roots
 
 __all__ = ["Place", "locate"]
@@ -21,6 +21,7 @@ class Place:
 
     path: str
     detail: str = ""
+    steady: bool = True  # whether the movement was seen to repeat
 
     def __str__(self) -> str:
         return f"{self.path} ({self.detail})" if self.detail else self.path
@@ -44,8 +45,12 @@ class _UnpairedError(Exception):
 
 
 def locate(subject: Subject, pair: Pair) -> Place | None:
-    """Compare the runs on a probe and its base. None: no module shows the leak (an opaque function)."""
-    calls = []
+    """Compare the runs on a probe and its base. None: no module shows the leak (an opaque function).
+
+    A choice between equals can change with the rounding. So, where no movement repeats, what moves far out of perfect
+    stillness will do.
+    """
+    calls, jumps = [], []
     try:
         first = _traces(subject, pair)
         slots = _slots(first, pair.cut, len(pair.base))
@@ -56,14 +61,20 @@ def locate(subject: Subject, pair: Pair) -> Place | None:
             return [slot.read(traces) for slot in slots]
 
         for i, (path, _, _) in enumerate(first[0]):
-            inputs, outputs = (_moves(slots, read, i, side) for side in (INPUTS, OUTPUTS))
-            if inputs is False and outputs:  # inner modules complete first: this is the innermost
-                root = type(roots(subject.model)[0]).__name__  # the top module has no path: its class stands for it
-                return Place(path or root, _between(calls, path))
-            calls.append(_Call(path, inputs, outputs))
+            call = _Call(path, *(_moves(slots, read, i, side) for side in (INPUTS, OUTPUTS)))
+            if call.inputs is False and call.outputs:  # inner modules complete first: this is the innermost
+                return _place(subject, path, calls)
+            if _jumps(slots, i):
+                jumps.append(replace(_place(subject, path, calls), steady=False))
+            calls.append(call)
     except _UnpairedError:
         pass
-    return None
+    return jumps[0] if jumps else None
+
+
+def _place(subject: Subject, path: str, calls: list[_Call]) -> Place:
+    root = type(roots(subject.model)[0]).__name__  # the top module has no path: its class stands for it
+    return Place(path or root, _between(calls, path))
 
 
 def _traces(subject: Subject, pair: Pair) -> tuple[_Trace, _Trace]:
@@ -87,7 +98,8 @@ class _Slot:
     cut: int
     index: Tensor
     least: Tensor
-    after: float
+    before: float  # the largest movement before the cut
+    after: float  # and at or after it
 
     def read(self, traces: tuple[_Trace, _Trace]) -> Tensor:
         try:
@@ -110,13 +122,20 @@ def _slots(traces: tuple[_Trace, _Trace], cut: int, length: int) -> list[_Slot]:
     return found
 
 
-def _follow(a: Tensor, b: Tensor, axis: int, cut: int, eps: float) -> tuple[Tensor, Tensor, float]:
-    """Which movements before the cut to follow, the least of each that can count, and the largest after the cut."""
+def _follow(a: Tensor, b: Tensor, axis: int, cut: int, eps: float) -> tuple[Tensor, Tensor, float, float]:
+    """Which movements before the cut to follow, the least of each that can count, the largest before and after."""
     moved = change(a, b).abs()
     past = moved.narrow(axis, 0, cut).flatten()
     least = (ULPS * eps * a.abs()).nan_to_num(posinf=0).narrow(axis, 0, cut).flatten()
     index = largest(past, least)
-    return index, least[index].cpu(), moved.narrow(axis, cut, moved.shape[axis] - cut).max().item()
+    after = moved.narrow(axis, cut, moved.shape[axis] - cut)
+    return index, least[index].cpu(), past.max().item(), after.max().item()
+
+
+def _jumps(slots: list[_Slot], call: int) -> bool:
+    """Whether a call makes much movement before the cut out of none at all, in the machine's own rounding."""
+    still = all(s.before == 0 for s in slots if (s.call, s.side) == (call, INPUTS))
+    return still and any(s.before > EXACT * s.after for s in slots if (s.call, s.side) == (call, OUTPUTS))
 
 
 def _moves(slots: list[_Slot], read: Callable[[int], list[Tensor]], call: int, side: int) -> bool | None:

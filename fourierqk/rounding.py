@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = ["ULPS", "Rounding", "Steadiness", "grain", "largest", "shake", "steadiness"]
+__all__ = ["EXACT", "ULPS", "Rounding", "Steadiness", "grain", "largest", "shake", "steadiness"]
 
 RUNS = 6  # roundings in which movements are chosen, and again as many in which the choice is confirmed
 KEYS = 1 + 4 * RUNS  # where that leaves a doubt, in twice as many

@@ -86,6 +86,7 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
     verdict = _verdict(realised, structural, held)
     shown = structural if structural and structural.verdict == "leaks" != realised.verdict else realised
     influence, moved = _influence(shown, edits, held.bench)
+    plainest = shown.pairs[0]
     evidence, place, reach = [f"with the weights as they are: {realised.why}"], None, 0
     if not realised.sensitive:
         evidence = ["with the weights as they are, no edit moves anything: these probes are vacuous"]
@@ -93,7 +94,7 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
         evidence.append(f"with weights drawn anew: {structural.why}")
     if verdict == "leaks":
         place, reach = shown.place(), _reach(shown, moved)
-        evidence.append(f"plainest where the tokens from position {shown.worst.cut} on changed ({shown.worst.kind})")
+        evidence.append(f"plainest where the tokens from position {plainest.cut} on changed ({plainest.kind})")
         evidence += [f"the leak enters in {place}"] * bool(place) + [f"heard at least {reach} tokens ahead"]
     if not held.repeatable:
         evidence.append("the same input gives different outputs, random seeds fixed: nothing can be compared")
@@ -109,7 +110,7 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
         realised=_certain(realised),
         structural=True if realised.verdict == "leaks" else _certain(structural),
         rel=shown.rel,
-        cut=shown.worst.cut if verdict == "leaks" else None,
+        cut=plainest.cut if verdict == "leaks" else None,
         reach=reach,
         first_leak=place.path if place else None,
         prefix_consistent=held.prefix_consistent,
