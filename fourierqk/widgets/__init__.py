@@ -1,4 +1,5 @@
-"""Live figures for the book, JupyterLab and Colab: `FilterDesigner`, `RhythmFinder`; and `Widget` under them."""
+"""Live figures for the book, JupyterLab and Colab: designer, finder and ring; and `Widget` under them."""
+import importlib
 import os
 from pathlib import Path
 
@@ -7,7 +8,9 @@ import anywidget
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a book build
 
-__all__ = ["FilterDesigner", "RhythmFinder", "Widget"]
+_HOMES = {"FilterDesigner": "filter_designer", "RhythmFinder": "rhythm_finder", "TokenRing": "token_ring"}
+
+__all__ = ["FilterDesigner", "RhythmFinder", "TokenRing", "Widget"]
 
 
 def source(name: str) -> str:
@@ -61,12 +64,6 @@ def _building() -> bool:
 
 def __getattr__(name: str) -> type:
     """Import a widget when it is asked for, since a widget's module imports this one."""
-    if name == "FilterDesigner":
-        from fourierqk.widgets.filter_designer import FilterDesigner
-
-        return FilterDesigner
-    if name == "RhythmFinder":
-        from fourierqk.widgets.rhythm_finder import RhythmFinder
-
-        return RhythmFinder
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

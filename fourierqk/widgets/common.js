@@ -83,7 +83,7 @@ class Panel {
     this.tip = element("div", { className: "fqk-tip", hidden: true, "aria-hidden": "true" });
     this.node = element("div", { className: "fqk-panel" }, this.canvas, this.tip);
     const point = (e) => {
-      const x = this.valueAt(e.clientX);
+      const x = this.valueAt(e.clientX, e.clientY);
       this.tip.hidden = x === null;
       if (x === null) return;
       if (press && (e.buttons & 1)) press(x);

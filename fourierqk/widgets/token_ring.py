@@ -1,0 +1,58 @@
+"""TokenRing: an impulse on a ring of 16 tokens, and which outputs hear it before it comes, live."""
+import torch
+import traitlets as t
+
+from fourierqk.widgets import Widget, module
+
+TOKENS, REACH = 16, 3  # tokens on the ring; lags that the kernel has on a side
+KERNELS = {"two-sided": range(-REACH, REACH + 1), "one-sided": range(REACH + 1)}  # the lags of each
+TEXT = "the thief is Tom"
+
+
+class TokenRing(Widget):
+    """An impulse on a ring of 16 tokens, and which of them hear it early: by wrap-round and by look-ahead.
+
+    kernel: "two-sided", the lags -3 to 3, or "one-sided", 0 to 3; the weight at lag l is (4 - |l|) / 10. position:
+    the token of the impulse, 0 to 15. zeros: how many are appended before the transform and cut off after it, 0 to
+    16. text: the 16 characters round the ring.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "token_ring"
+    _esm = module(script)
+    kernel = t.Enum(tuple(KERNELS), "two-sided").tag(sync=True)
+    position = t.Int(13).tag(sync=True)
+    zeros = t.Int(0).tag(sync=True)
+    text = t.Unicode(TEXT).tag(sync=True)
+
+    def __init__(self, kernel: str = "two-sided", position: int = 13, zeros: int = 0, text: str = TEXT) -> None:
+        super().__init__(kernel=kernel, position=position, zeros=zeros, text=text)
+
+    @property
+    def output(self) -> torch.Tensor:
+        """What each token hears of the impulse (16,), by FFT over 16 + zeros places."""
+        n = TOKENS + self.zeros
+        x, h = torch.zeros(2, n, dtype=torch.float64)
+        x[self.position] = 1
+        for lag in KERNELS[self.kernel]:
+            h[lag] = (REACH + 1 - abs(lag)) / 10  # a negative lag counts from the end of the array, hence of the ring
+        return torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(h), n=n)[:TOKENS]
+
+    @t.validate("position")
+    def _on_the_ring(self, proposal: t.Bunch) -> int:
+        if not 0 <= proposal["value"] < TOKENS:
+            raise t.TraitError(f"position {proposal['value']} must lie between 0 and {TOKENS - 1}: tokens count from 0")
+        return proposal["value"]
+
+    @t.validate("zeros")
+    def _silence(self, proposal: t.Bunch) -> int:
+        if not 0 <= proposal["value"] <= TOKENS:
+            raise t.TraitError(f"zeros = {proposal['value']} must lie between 0 and {TOKENS}")
+        return proposal["value"]
+
+    @t.validate("text")
+    def _spelt(self, proposal: t.Bunch) -> str:
+        if len(proposal["value"]) != TOKENS:
+            raise t.TraitError(f"text has {len(proposal['value'])} characters; the ring has {TOKENS} places")
+        return proposal["value"]
