@@ -142,6 +142,17 @@ def floor(fig: go.Figure, seen: list[str], level: object | None) -> None:
     seen.append(f"entropy floor: {say(y.mean())}")
 
 
+def marks(fig: go.Figure, seen: list[str], periods: Sequence[float]) -> None:
+    """Dotted lines at periods in tokens, whatever the scale of the axis."""
+    for p in periods:
+        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"))
+        x = -np.log10(p) if fig.layout.xaxis.type == "log" else 1 / p  # plotly places texts by exponent, lines by value
+        place = dict(x=x, y=1, yref="paper", xanchor="left", yanchor="top", textangle=-90)
+        fig.add_annotation(text=f"{p:g} tokens", showarrow=False, **place)
+    if periods:
+        seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
+
+
 def glyphs(text: Sequence[str], start: int = 0) -> dict:
     """Axis ticks that spell a text, one token a tick."""
     shown = [{" ": "␣", "\n": "⏎"}.get(c, c) for c in text]
@@ -150,11 +161,12 @@ def glyphs(text: Sequence[str], start: int = 0) -> dict:
 
 def frequency_ticks(most: float, least: float = 0.0) -> dict:
     """Ticks at one over a period: frequency and period at a glance. From 0, or from `least` on a log scale."""
-    periods = [p for p in (2**i for i in range(1, 12)) if (least or most / 10) < 1 / p <= most]
-    values, texts = [1 / p for p in periods], [f"1/{p}" for p in periods]
-    if not least:
-        values, texts = [0, *values], ["0", *texts]
-    return dict(tickvals=values, ticktext=texts, tickangle=0)
+    if least:  # a phone has room for one in two octaves
+        periods, zero = [p for p in (4**i for i in range(1, 6)) if least <= 1 / p <= most], []
+    else:
+        periods, zero = [p for p in (2**i for i in range(1, 12)) if most / 10 < 1 / p <= most], [0]
+    texts = [*map(str, zero), *(f"1/{p}" for p in periods)]
+    return dict(tickvals=zero + [1 / p for p in periods], ticktext=texts, tickangle=0)
 
 
 def say(x: float) -> str:

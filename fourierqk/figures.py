@@ -138,7 +138,7 @@ def spectrum(
         f, power = f[f <= max_freq], power[f <= max_freq]
         draw.line(fig, f, power, name, colour, legend=len(x) > 1)
         seen.append(f"{name} has its highest power, {say(power.max())}, at {draw.at(f[power.argmax()])}")
-    _mark(fig, seen, periods)
+    draw.marks(fig, seen, periods)
     fig.update_xaxes(range=[0, max_freq], **draw.frequency_ticks(max_freq)).update_yaxes(rangemode="tozero")
     return draw.alt(fig, "Power spectrum", seen)
 
@@ -157,15 +157,6 @@ def _periodogram(x: np.ndarray, n: int | None) -> tuple[np.ndarray, np.ndarray]:
     return np.fft.rfftfreq(n), power.reshape(n // 2 + 1, -1).sum(1)
 
 
-def _mark(fig: go.Figure, seen: list[str], periods: Sequence[float]) -> None:
-    """Dotted lines at periods in tokens."""
-    for p in periods:
-        label = dict(text=f"{p:g} tokens", textangle=-90)
-        fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"), annotation=label)
-    if periods:
-        seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
-
-
 def text_spectrum(spectra: Mapping[str, Spectrum] | Spectrum, periods: Iterable[float] = ()) -> go.Figure:
     """Relative power of texts (`Spectrum`) over frequency, both ways of a log scale; periods, in tokens, are marked.
 
@@ -180,8 +171,8 @@ def text_spectrum(spectra: Mapping[str, Spectrum] | Spectrum, periods: Iterable[
         at = f"its strongest peaks at periods of {', '.join(say(peak.period) for peak in peaks)} tokens"
         seen.append(f"{name} runs from {say(power.min())} to {say(power.max())}, {at if peaks else 'without peaks'}")
     fig.add_hline(1, line=dict(color=TEXT, dash="dash", width=1))
-    _mark(fig, seen, periods)
     fig.update_xaxes(type="log", range=[np.log10(low), np.log10(0.5)], **draw.frequency_ticks(0.5, low))
+    draw.marks(fig, seen, periods)
     return draw.alt(fig.update_yaxes(rangemode="tozero"), "Power spectrum of a text", seen)
 
 

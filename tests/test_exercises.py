@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from fourierqk import Bank, Gaussian, Tone, bins, period
-from fourierqk.exercises import dft, filter_design
+from fourierqk.exercises import dft, filter_design, text_signal
 
 
 def bin_sum(x, k, sign=-1):
@@ -12,6 +12,11 @@ def bin_sum(x, k, sign=-1):
 
 def padded(x, h, n):
     return np.fft.irfft(np.fft.rfft(x, n) * np.fft.rfft(h, n), n=n)
+
+
+def hot_power(ids, centre):
+    hot = (ids[:, None] == np.unique(ids)).astype(float)
+    return (abs(np.fft.rfft(hot - centre * hot.mean(0), axis=0)) ** 2).sum(1) / len(ids)
 
 
 # checker -> (wrong answer, a word of the reason it must give)
@@ -91,7 +96,29 @@ WRONG = {
         (lambda h: 0.0, "n = 9"),
         (lambda h: None, "returns nothing"),
     ],
-}
+    text_signal.one_hot_power: [
+        (lambda ids: abs(np.fft.rfft(ids - ids.mean())) ** 2 / len(ids), "they are names"),
+        (lambda ids: abs(np.fft.rfft(ids)) ** 2 / len(ids), "mean and all"),
+        (lambda ids: hot_power(ids, 0), "all bins but DC"),
+        (lambda ids: hot_power(ids, 1) * len(ids), "divide by n"),
+        (lambda ids: hot_power(ids, 1) / 5, "add up"),
+        (lambda ids: abs(np.fft.rfft((ids[:, None] == np.unique(ids)) * 1.0, axis=0)) ** 2, "Add them up"),
+        (lambda ids: np.fft.fft(ids), "Use rfft"),
+        (lambda ids: np.zeros(6), "separate signals"),
+        (lambda ids: np.ones(6), "differ"),
+        (lambda ids: 1.0, "shape"),
+        (lambda ids: None, "returns nothing"),
+    ],
+    text_signal.flat_level: [
+        (0.375, "agree"), (1, "means left in"), (1.04, "entropy"), (0.5, "Add the three"), ("a", "ValueError")
+    ],
+    text_signal.line_bin: [
+        (256 / 21, "whole numbers"), (21, "period"), (1 / 21, "How many cycles"), (244, "mirror"), (13, "round"),
+    ],
+    text_signal.per_character: [
+        (4.86, "multiplied"), (1.8 / 2.7, "Turn it over"), (0.9, "subtracted"), (2.7, "Divide"),
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)

@@ -246,7 +246,8 @@ def test_the_spectrum_of_a_text_is_drawn_as_it_is():
         f, power = points(trace)
         np.testing.assert_allclose(f, s.freq[1:], rtol=1e-3)
         np.testing.assert_allclose(power, s.relative[1:], atol=2e-4 * power.max())
-    assert fig.layout.xaxis.type == "log" and list(fig.layout.xaxis.ticktext)[:2] == ["1/2", "1/4"]
+    assert fig.layout.xaxis.type == "log" and list(fig.layout.xaxis.ticktext) == ["1/4", "1/16", "1/64"]
+    assert fig.layout.annotations[0].x == pytest.approx(np.log10(1 / 5)) and fig.layout.shapes[-1].x0 == 1 / 5
     alt = fig.layout.meta["alt"]
     assert "its strongest peaks at periods of 4.92, 2.46 tokens" in alt and "shuffled" in alt and "without peaks" in alt
     assert "marked: periods of 5 tokens" in alt and "5 tokens" in fig.to_json()
