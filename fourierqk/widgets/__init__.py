@@ -1,4 +1,4 @@
-"""Live figures for the book, JupyterLab and Colab: designer, finder and ring; and `Widget` under them."""
+"""Live figures for the book, JupyterLab and Colab, and `Widget`, what every one of them is built on."""
 import importlib
 import os
 from pathlib import Path
@@ -8,9 +8,12 @@ import anywidget
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a book build
 
-_HOMES = {"FilterDesigner": "filter_designer", "RhythmFinder": "rhythm_finder", "TokenRing": "token_ring"}
+_HOMES = {
+    "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "InfluenceMap": "influence_map",
+    "RhythmFinder": "rhythm_finder", "TokenRing": "token_ring",
+}  # fmt: skip
 
-__all__ = ["FilterDesigner", "RhythmFinder", "TokenRing", "Widget"]
+__all__ = ["FilterDesigner", "GapBench", "InfluenceMap", "RhythmFinder", "TokenRing", "Widget"]
 
 
 def source(name: str) -> str:

@@ -1,0 +1,27 @@
+"""GapBench: what confidence and a look into the future do to the shuffled gap, in closed form, live."""
+import traitlets as t
+
+from fourierqk.widgets import Widget, module
+
+LEAKS = ("any", "real")
+
+
+class GapBench(Widget):
+    """A reader of a simple text, its losses on the text and on the same text shuffled, and the gap between them.
+
+    The text: 32 equally frequent letters, each with one successor that follows it with probability 0.8, any other
+    letter with equal chances. The reader knows these probabilities. confidence: the power that it raises them to, in
+    [0, 4]; 1 is as sure as it should be. share: of the places where it sees the next letter too, in [0, 1]; 0 is an
+    honest reader. leak: whether its look ahead works on "any" text, or on "real" text only.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "gap_bench"
+    _esm = module(script)
+    confidence = t.Float(1.0, min=0, max=4).tag(sync=True)
+    share = t.Float(0.0, min=0, max=1).tag(sync=True)
+    leak = t.Enum(LEAKS, "any").tag(sync=True)
+
+    def __init__(self, confidence: float = 1.0, share: float = 0.0, leak: str = "any") -> None:
+        super().__init__(confidence=confidence, share=share, leak=leak)
