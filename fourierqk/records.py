@@ -131,7 +131,10 @@ def study(name: str) -> dict[str, list[dict[str, Any]]]:
     FileNotFoundError lists the studies that exist.
     """
     runs: dict[str, list[dict[str, Any]]] = {}
-    for record in sorted(map(read_json, folder(name).glob("*.json")), key=lambda r: (r["system"], r["seed"])):
+    records = [read_json(path) for path in folder(name).glob("*.json")]
+    if not all("system" in record for record in records):
+        raise ValueError(f"{name!r} is no study: its records are not of runs")
+    for record in sorted(records, key=lambda r: (r["system"], r["seed"])):
         runs.setdefault(record["system"], []).append(record)
     return runs
 

@@ -222,3 +222,17 @@ def test_the_signals_that_are_recorded_are_what_their_names_say():
 def test_an_unknown_record_is_named_with_those_that_exist():
     with pytest.raises(FileNotFoundError, match="no recorded spectra .verse.: there are shakespeare, shake"):
         recorded_spectra("verse")
+
+
+def test_what_the_chapter_on_text_says_of_the_plays_is_so():
+    plays, worded = recorded_spectra("shakespeare"), recorded_spectra("shakespeare-words")
+    (line, *others) = sorted(plays["all tokens"].peaks(1.02), key=lambda q: -q.ratio)
+    assert 40 < line.period < 50 and any(abs(2 * q.period / line.period - 1) < 0.1 for q in others)  # and a harmonic
+    power, se = plays["all tokens"].at(64)
+    assert power < 1 - 10 * se and all(not 64 / 1.2 < q.period < 64 * 1.2 for q in (line, *others))
+    assert 4 < max(plays["white space"].peaks(), key=lambda q: q.ratio).period < 5.5
+    assert all(not 154 / 1.5 < q.period < 154 * 1.5 for q in plays["speeches"].peaks(1.02))
+    assert worded["without blanks"].peaks() == []
+    written = text_spectrum(verse().train)
+    for s, drifts in ((plays["all tokens"], True), (worded["all tokens"], True), (written, False)):
+        assert (s.relative[2] > s.relative[5] + 4 * s.se[5]) == drifts
