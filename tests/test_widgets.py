@@ -16,7 +16,7 @@ import traitlets
 from viewing import opened
 
 from fourierqk.filters import Gaussian
-from fourierqk.widgets import MIME, FilterDesigner, module
+from fourierqk.widgets import MIME, FilterDesigner, PhaseScrambler, module
 from fourierqk.widgets.filter_designer import FAMILIES, TEXT
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -259,6 +259,103 @@ def test_it_leaves_no_trace(live):
     live.evaluate("stop()")
     assert live.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
     assert live.evaluate("Object.values(heard).flat().length") == 0
+
+
+# ---------------------------------------------------------------- PhaseScrambler
+
+SCRAMBLER = "data:text/javascript;base64," + base64.b64encode(module("phase_scrambler").encode()).decode()
+CHANGES = [
+    {"shift": 3}, {"scramble": 1.0, "seed": 99}, {"shift": -32, "scramble": 0.4, "seed": 1},
+    {"text": "a b", "scramble": 1.0, "seed": 2}, {"text": "to be or", "shift": 5, "scramble": 0.7}, {"text": " "},
+    {"text": "Ä quick Étude", "signal": "capitals", "scramble": 1.0},
+    {"text": "aeiou " * 42, "signal": "vowels", "shift": 31},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"text": ""}, "1 to 256"),
+        ({"text": "a" * 257}, "1 to 256"),
+        ({"signal": "commas"}, "vowels"),
+        ({"shift": 33}, "-32 and 32"),
+        ({"shift": 1.5}, "shift"),
+        ({"scramble": -0.1}, "between 0"),
+        ({"scramble": float("nan")}, "between 0"),
+        ({"seed": 100}, "0 and 99"),
+    ],
+)
+def test_the_scrambler_names_a_wrong_value(wrong, says):
+    with pytest.raises(traitlets.TraitError, match=re.escape(says)):
+        PhaseScrambler(**wrong)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_surrogate_keeps_every_amplitude(change):
+    scrambler = PhaseScrambler(**change)
+    before, after = (np.abs(np.fft.rfft(x.numpy())) for x in (scrambler.line, scrambler.surrogate))
+    assert np.abs(before - after).max() < 1e-12
+    assert eval(repr(scrambler)).settings() == scrambler.settings()
+
+
+def test_a_shift_is_a_roll_and_seeds_differ():
+    for text in ("to be or not", "to be or not."):
+        scrambler = PhaseScrambler(text, shift=-4)
+        assert torch.allclose(scrambler.surrogate, scrambler.line.roll(-4), atol=1e-12)
+    drawn = torch.stack([PhaseScrambler(scramble=1.0, seed=seed).surrogate for seed in range(6)])
+    assert torch.pdist(drawn).min() > 0.5, "neighbouring seeds give neighbouring signals"
+
+
+@pytest.fixture(scope="module")
+def scrambled(browser):
+    """A function that runs JavaScript with the scrambler's pure functions in scope."""
+    with opened(browser) as view:
+        view.page.goto("about:blank")
+        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", SCRAMBLER)
+        names = "describe, indicator, sentence, surrogate, transform"
+        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_browser_scrambles_as_python_does(scrambled, change):
+    scrambler = PhaseScrambler(**change)
+    assert scrambled("[...indicator(a.text, a.signal)]", scrambler.settings()) == scrambler.line.tolist()
+    theirs = scrambled("[...surrogate(indicator(a.text, a.signal), a)]", scrambler.settings())
+    assert np.abs(np.array(theirs) - scrambler.surrogate.numpy()).max() < 1e-10
+    z = np.fft.rfft(scrambler.line.numpy())
+    parts = "(({ re, im }) => [[...re], [...im]])"
+    theirs = scrambled(f"{parts}(transform(indicator(a.text, a.signal)))", scrambler.settings())
+    assert np.abs(np.array(theirs) - [z.real, z.imag]).max() < 1e-10
+    told = scrambled("describe(a.text, a.signal, a)", scrambler.settings())
+    x, y = scrambler.line, scrambler.surrogate
+    alike = torch.corrcoef(torch.stack([x, y]))[0, 1] if x.std(unbiased=False) > 0 else 1
+    assert told["moved"] < 1e-10 and told["alike"] == pytest.approx(float(alike), abs=1e-9)
+    said = scrambled("sentence(a, describe(a.text, a.signal, a))", scrambler.settings())
+    assert f"Shifted by {scrambler.shift} tokens" in said
+
+
+def test_the_scrambler_answers_its_reader(browser):
+    with opened(browser) as view:
+        settings = json.dumps(PhaseScrambler().settings())
+        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
+        view.page.evaluate(LIVE, SCRAMBLER)
+        said = view.page.get_by_role("img").all()
+        before = [canvas.get_attribute("aria-label") for canvas in said]
+        assert "0 of" in before[1] and "correlation with the line before is 1." in before[2]
+        view.page.get_by_label("Scramble", exact=True).press("End")
+        view.page.get_by_label("Seed", exact=True).press("ArrowRight")
+        view.page.get_by_label("Shift, exact value").fill("-99")
+        view.page.get_by_label("Shift, exact value").press("Enter")
+        view.page.get_by_label("A line of text").fill("one two three")
+        view.page.wait_for_timeout(400)
+        saved = view.page.evaluate("saved")
+        assert (saved["scramble"], saved["seed"], saved["shift"], saved["text"]) == (1, 1, -32, "one two three")
+        PhaseScrambler(**saved)  # whatever the page sends, Python accepts
+        assert all(canvas.get_attribute("aria-label") != b for canvas, b in zip(said, before, strict=True))
+        view.page.evaluate("stop()")
+        left = "document.querySelectorAll('.fqk-widget').length + Object.values(heard).flat().length"
+        assert view.page.evaluate(left) == 0
+        assert view.faults == []
 
 
 # ---------------------------------------------------------------- JupyterLab

@@ -10,10 +10,10 @@ BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a b
 
 _HOMES = {
     "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "InfluenceMap": "influence_map",
-    "RhythmFinder": "rhythm_finder", "TokenRing": "token_ring",
+    "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder", "TokenRing": "token_ring",
 }  # fmt: skip
 
-__all__ = ["FilterDesigner", "GapBench", "InfluenceMap", "RhythmFinder", "TokenRing", "Widget"]
+__all__ = ["FilterDesigner", "GapBench", "InfluenceMap", "PhaseScrambler", "RhythmFinder", "TokenRing", "Widget"]
 
 
 def source(name: str) -> str:

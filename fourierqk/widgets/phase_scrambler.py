@@ -1,0 +1,88 @@
+"""PhaseScrambler: a line of text as a signal, its amplitudes kept, its phases shifted or scrambled, live."""
+import math
+from collections.abc import Iterator
+
+import torch
+import traitlets as t
+
+from fourierqk.widgets import Widget, module
+
+TEXT = "The tide comes in, the tide goes out, all day."
+LONGEST = 256  # characters of a line
+SHIFT, SEEDS = 32, 99  # most tokens of a shift, either way; highest seed
+MARKS = {"spaces": str.isspace, "vowels": lambda c: c in "aeiouAEIOU", "capitals": str.isupper}
+
+
+class PhaseScrambler(Widget):
+    """A signal whose amplitudes all stay while its phases change: a phase surrogate, made by hand.
+
+    text: 1 to 256 characters, made a signal of 0s and 1s by `signal`: 1 at "spaces" (line ends included), "vowels" or
+    "capitals". shift: tokens, -32 to 32; frequency f turns by 2 pi f shift, and the line moves round its circle.
+    scramble: 0 to 1, the share of a random angle, uniform in [-pi, pi) and another one for each frequency, that is
+    added. seed: 0 to 99, which angles. DC and, where n is even, Nyquist must be real, and no angle is added to them.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "phase_scrambler"
+    _esm = module(script)
+    text = t.Unicode(TEXT).tag(sync=True)
+    signal = t.Enum(tuple(MARKS), "spaces").tag(sync=True)
+    shift = t.Int(0).tag(sync=True)
+    scramble = t.Float(0.0).tag(sync=True)
+    seed = t.Int(0).tag(sync=True)
+
+    def __init__(
+        self, text: str = TEXT, signal: str = "spaces", shift: int = 0, scramble: float = 0.0, seed: int = 0
+    ) -> None:
+        super().__init__(text=text, signal=signal, shift=shift, scramble=scramble, seed=seed)
+
+    @property
+    def line(self) -> torch.Tensor:
+        """The signal as it was (n,), float64."""
+        return torch.tensor([float(MARKS[self.signal](c)) for c in self.text], dtype=torch.float64)
+
+    @property
+    def surrogate(self) -> torch.Tensor:
+        """The signal with its phases changed (n,), float64."""
+        x = self.line.roll(self.shift)
+        z = torch.fft.rfft(x)
+        draw = _uniform(self.seed)
+        inner = range(1, (len(x) + 1) // 2)  # all but DC and Nyquist
+        angles = torch.tensor([2 * math.pi * self.scramble * (next(draw) - 0.5) for _ in inner], dtype=torch.float64)
+        z[1 : 1 + len(angles)] *= torch.polar(torch.ones_like(angles), angles)
+        return torch.fft.irfft(z, n=len(x))
+
+    @t.validate("text")
+    def _some(self, proposal: t.Bunch) -> str:
+        if not 1 <= len(proposal["value"]) <= LONGEST:
+            raise t.TraitError(f"text has {len(proposal['value'])} characters; the scrambler takes 1 to {LONGEST}")
+        return proposal["value"]
+
+    @t.validate("shift")
+    def _near(self, proposal: t.Bunch) -> int:
+        if not -SHIFT <= proposal["value"] <= SHIFT:
+            raise t.TraitError(f"shift = {proposal['value']} must lie between -{SHIFT} and {SHIFT} tokens")
+        return proposal["value"]
+
+    @t.validate("scramble")
+    def _share(self, proposal: t.Bunch) -> float:
+        if not 0 <= proposal["value"] <= 1:
+            raise t.TraitError(f"scramble = {proposal['value']} must lie between 0, nothing, and 1, any angle at all")
+        return proposal["value"]
+
+    @t.validate("seed")
+    def _listed(self, proposal: t.Bunch) -> int:
+        if not 0 <= proposal["value"] <= SEEDS:
+            raise t.TraitError(f"seed = {proposal['value']} must lie between 0 and {SEEDS}")
+        return proposal["value"]
+
+
+def _uniform(seed: int) -> Iterator[float]:
+    """Numbers in [0, 1), the same in the browser: a linear congruential generator of 32 bits."""
+    state = seed
+    for _ in range(4):  # neighbouring seeds begin alike
+        state = (1664525 * state + 1013904223) % 2**32
+    while True:
+        state = (1664525 * state + 1013904223) % 2**32
+        yield state / 2**32
