@@ -18,6 +18,8 @@ REACHES_ONLY = {
     "model": {"parts", "filters"},
     "zoo": {"parts", "filters", "combinators", "channels", "model"},
     "analysis": {"parts", "filters", "model"},
+    "specimens": {"parts", "filters", "model"},
+    "rivals": {"parts", "filters", "model"},
     "verse": set(),
     "words": set(),
     "tinyshakespeare": set(),
