@@ -26,7 +26,9 @@ __all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
 PACKAGE = Path(__file__).parent
 PLOTLY = "application/vnd.plotly.v1+json"
 HEIGHT = 420  # pixels kept free for a figure that states none
-WIDGETS = ("filter_designer", "gap_bench", "influence_map", "phase_scrambler", "rhythm_finder", "token_ring")
+WIDGETS = (
+    "filter_designer", "gap_bench", "half_kernel", "influence_map", "phase_scrambler", "rhythm_finder", "token_ring",
+)  # fmt: skip
 
 log = logging.getLogger(__name__)
 

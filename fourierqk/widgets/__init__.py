@@ -9,11 +9,14 @@ MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are m
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a book build
 
 _HOMES = {
-    "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "InfluenceMap": "influence_map",
-    "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder", "TokenRing": "token_ring",
+    "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
+    "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder",
+    "TokenRing": "token_ring",
 }  # fmt: skip
 
-__all__ = ["FilterDesigner", "GapBench", "InfluenceMap", "PhaseScrambler", "RhythmFinder", "TokenRing", "Widget"]
+__all__ = [
+    "FilterDesigner", "GapBench", "HalfKernel", "InfluenceMap", "PhaseScrambler", "RhythmFinder", "TokenRing", "Widget",
+]  # fmt: skip
 
 
 def source(name: str) -> str:
