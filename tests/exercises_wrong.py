@@ -34,6 +34,10 @@ def circular(x, h):
     return np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h), n=len(x))
 
 
+def trailing(x, n):
+    return torch.nn.functional.pad(x, (n - 1, 0)).unfold(0, n, 1)
+
+
 WRONG: dict[str, list[object]] = {
     "dft.turning_arrow": [counter_clockwise, lambda x, k: abs(np.fft.fft(x)[k]), lambda x, k: np.fft.fft(x), len],
     "dft.ringing_bins": [{5}, {5, 10, 15, 20, 25, 30}, {0, 12, 24}, {1 / 12}],
@@ -87,6 +91,16 @@ WRONG: dict[str, list[object]] = {
     ],
     "four_frequencies.needed_rate": [3e-4 * math.log(50 / 7), 3e-4 * 50 / 7, math.log(50 / 7), 3e-4],
     "four_frequencies.same_start": [4, 2],
+    "where_it_gets_in.never_moved": [15, 1, 13],
+    "where_it_gets_in.enough_zeros": [16, 6, 21, 4],
+    "where_it_gets_in.tokens_ahead": [3, 6, 9],
+    "where_it_gets_in.sliding": [
+        lambda x, phi: torch.fft.ifft(phi * torch.fft.fft(trailing(x, len(phi))))[:, 0].real,
+        lambda x, phi: torch.fft.ifft(phi * torch.fft.fft(trailing(x, len(phi))))[:, -1],
+        lambda x, phi: torch.fft.ifft(phi * torch.fft.fft(trailing(x, len(phi)))).real,
+        lambda x, phi: torch.fft.ifft(phi * torch.fft.fft(trailing(x.flip(0), len(phi))))[:, -1].real.flip(0),
+        lambda x, phi: x,
+    ],
     "entropy_floor.coin_rate": [math.log(2), 0.5, 1],
     "entropy_floor.gap_difference": [-0.4, 3.4],
     "entropy_floor.which_test": ["floor", "gap", "oracle"],
