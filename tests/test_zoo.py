@@ -27,6 +27,15 @@ FILTERED = [name for name in SYSTEMS if name != "fnet"]
 ALONG_TIME = [name for name in FILTERED if name not in ("collapse-channels", "random-rotation", "random-projection")]
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Small models are slower on two, and far slower where others want the cores as well."""
+    n = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n)
+
+
 @pytest.fixture
 def float64():
     """Everything is built in float64, so that 1e-6 tests the formulas and not the rounding of stored frequencies."""
