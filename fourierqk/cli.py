@@ -1,4 +1,5 @@
 """The command `fourierqk`: list the systems, train one, read what it writes, audit it."""
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -9,13 +10,16 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from torch import nn
 
 from fourierqk.causality import audit as examine
 from fourierqk.checkpoint import CHECKPOINT
 from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.foreign import from_file
 from fourierqk.leakage import Loss, floor, honest_loss, shuffled_gap
 from fourierqk.model import GPT, GPTConfig, generate
 from fourierqk.records import provenance, read_json, write_json
+from fourierqk.subject import Model
 from fourierqk.train import PRESETS, RECORD, History, Preset, load
 from fourierqk.train import train as train_model
 from fourierqk.zoo import SYSTEMS, build
@@ -88,25 +92,56 @@ def sample(
 
 @app.command()
 def audit(
-    system: Annotated[str | None, typer.Argument(metavar="SYSTEM", help="Built anew, with random weights.")] = None,
+    model: Annotated[
+        str | None, typer.Argument(metavar="SYSTEM|FILE.py:NAME", help="Built anew, or made by a function in a file.")
+    ] = None,
     folder: Annotated[Path | None, typer.Option("--dir", help="Audit the trained weights in this folder.")] = None,
-    vocab: Annotated[int, typer.Option(min=2, help="Number of different tokens of a model built anew.")] = 65,
-    length: Annotated[int | None, typer.Option(min=2, help="Tokens to read [256, or what it was trained on].")] = None,
-    preset: Annotated[str, typer.Option(help=f"Size of a model built anew: {', '.join(PRESETS)}.")] = "tiny",
+    checkpoint: Annotated[Path | None, typer.Option(help="Weights for a model from a file.")] = None,
+    vocab: Annotated[int | None, typer.Option(min=2, help="Number of different tokens [65, or its own].")] = None,
+    length: Annotated[
+        list[int] | None, typer.Option(min=2, help="Tokens to read [256, or its own]; repeat it for more lengths.")
+    ] = None,
+    axis: Annotated[
+        list[str] | None, typer.Option(help="Ask also: train (in training mode), batch (across its rows). Repeatable.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help=f"Size of a system built anew: {', '.join(PRESETS)}.")] = "tiny",
     draws: Annotated[int, typer.Option(min=1, help="Futures to try at each cut.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Of the weights and the probes.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (see `Audit.as_dict`).")] = False,
 ) -> None:
     """Ask whether outputs depend on later tokens. Exit status: 0 causal, 1 leaks, 3 inconclusive, 2 not audited."""
     with _failures(Exception):  # status 1 must mean that it leaks, never that something broke
-        if folder is None:
-            model = _fresh(system, vocab, length or 256, preset, seed)
-        else:
-            model, record = load(folder)
-            if system not in (None, record["system"]):
-                raise ValueError(f"{folder} holds {record['system']}, not {system}")
-        result = examine(model, model.cfg.vocab_size, length or model.cfg.block_size, draws=draws, seed=seed)
-        typer.echo(str(result))
+        torch.manual_seed(seed)
+        subject = _subject(model, folder, checkpoint, vocab, length, preset)
+        cfg = getattr(subject, "cfg", None)
+        tokens = vocab or getattr(cfg, "vocab_size", None)
+        if tokens is None:
+            raise ValueError("this model does not say how many tokens it knows: give --vocab")
+        first, *more = length or [getattr(cfg, "block_size", 256)]
+        result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed)
+        typer.echo(json.dumps(result.as_dict(), indent=2) if as_json else str(result))
     raise typer.Exit(EXIT[result.verdict])
+
+
+def _subject(
+    model: str | None, folder: Path | None, checkpoint: Path | None, vocab: int | None, length: list[int] | None,
+    preset: str,
+) -> Model:  # fmt: skip
+    """What the words on the command line stand for: a trained system, one built anew, or a stranger's model."""
+    if folder is not None:
+        trained, record = load(folder)
+        if model not in (None, record["system"]):
+            raise ValueError(f"{folder} holds {record['system']}, not {model}")
+        if vocab not in (None, trained.cfg.vocab_size):
+            raise ValueError(f"{folder} was trained on {trained.cfg.vocab_size} tokens: leave --vocab {vocab} out")
+        return trained
+    if model is None:
+        raise ValueError("name a system to audit, a model in a file (FILE.py:NAME), or a trained system with --dir")
+    if ".py:" in model:
+        return from_file(model, checkpoint)
+    if checkpoint is not None:
+        raise ValueError("--checkpoint fills a model from a file (FILE.py:NAME); a trained system is named by --dir")
+    return _fresh(model, vocab or 65, max(length or [256]), preset)
 
 
 @contextmanager
@@ -142,11 +177,8 @@ def _corpus(name: str) -> Corpus:
     return text(name)
 
 
-def _fresh(system: str | None, vocab: int, length: int, preset: str, seed: int) -> GPT:
-    if system is None:
-        raise ValueError("name a system to audit, or a trained one with --dir")
+def _fresh(system: str, vocab: int, length: int, preset: str) -> nn.Module:
     look_up(system)
-    torch.manual_seed(seed)
     return build(system, GPTConfig(vocab_size=vocab, block_size=length, **_preset(preset).model))
 
 

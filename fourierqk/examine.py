@@ -13,7 +13,8 @@ __all__ = ["Finding", "beside", "examine", "rerandomised"]
 
 LOUD = 0.05  # round-off of this share of what moves after the cut does not pass in silence: it could hide a leak
 TINY = 1e-12  # a dependence of less, seen in float64 alone, is none in any precision that models run in
-SUSPECTS, ELEMENTS = (4, 12), 2**24  # probes to repeat in other roundings: some first, then more; logits, at most
+FEW, MANY = 4, 12  # probes to repeat in other roundings: at first, and before an acquittal
+ELEMENTS = 2**24  # logits of these probes, at most
 ROUND_OFF, LEAK = 1e-5, 1e-4  # where nothing but the size of a movement is known: float32 stays below the first
 SOME = 64  # probes that are tried in float64 although nothing moved in float32
 HUGE = 1e100  # stands for infinity, which has no mean
@@ -56,10 +57,12 @@ def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Finding:
     rounds: list[Round] = []
     for plan in plans:
         rounds.append((plan, measure(subject, plan, bench)))
-        coarse = _judge(subject, rounds, bench)
+        coarse = _judge(subject, rounds, bench, FEW)
         if coarse.verdict == "leaks":
             return coarse
     fine = _in_float64(coarse, bench)
+    if fine is None and coarse.rel:
+        coarse = _judge(subject, rounds, bench, MANY)
     found = _settled(coarse, fine) if fine else coarse
     place = locate(found.subject, found.pairs[0]) if found.verdict == "causal" and found.rel else None
     if place and place.steady:  # an inner module reads the future, and what comes of it may drown
@@ -90,13 +93,14 @@ def beside(subject: Subject, x: Tensor, others: Tensor) -> Steadiness:
     return steadiness(move, after)
 
 
-def _judge(subject: Subject, rounds: list[Round], bench: Bench) -> Finding:
+def _judge(subject: Subject, rounds: list[Round], bench: Bench, count: int) -> Finding:
+    """Whether movements repeat in other roundings, of the `count` worst probes."""
     plan, movement = max(rounds, key=lambda r: r[1].rel.max())
     p = int(movement.rel.argmax())
     rel, pairs, steady = movement.rel[p].item(), [plan.pair(p)], Steadiness(False)
     if rel:
         try:
-            steady, pairs = _repeated(subject, rounds, movement.after[p].item(), bench)
+            steady, pairs = _repeated(subject, rounds, movement.after[p].item(), bench, count)
         except ValueError:  # its operations do not let themselves be rounded otherwise
             steady = Steadiness(True if rel > LEAK else False if rel < ROUND_OFF else None)
     return Finding(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, tuple(pairs))
@@ -125,28 +129,26 @@ def _in_float64(coarse: Finding, bench: Bench) -> Finding | None:
     if not coarse.rel:
         plans = [plan.take(list(range(0, len(plan), math.ceil(len(plan) / SOME)))) for plan in plans[:1]]
     try:
-        return _judge(subject, [(plan, measure(subject, plan, bench)) for plan in plans], bench)
+        return _judge(subject, [(plan, measure(subject, plan, bench)) for plan in plans], bench, MANY)
     except ValueError:  # it insists on float32 somewhere
         return None
 
 
-def _repeated(subject: Subject, rounds: list[Round], after: float, bench: Bench) -> tuple[Steadiness, list[Pair]]:
-    """Whether the worst probes' movements repeat in other roundings (of a few, in doubt of more); steadiest first.
+def _repeated(
+    subject: Subject, rounds: list[Round], after: float, bench: Bench, count: int
+) -> tuple[Steadiness, list[Pair]]:
+    """Whether the worst probes' movements repeat in other roundings -> and these probes, the steadiest first.
 
     The largest movement need not be the steadiest: a choice that hangs by a hair changes with the rounding.
     """
-    one, noise = subject(rounds[0][0].bases[:1]).shape, 0.0
-    for count in SUSPECTS:
-        pairs = _suspects(rounds, max(1, min(count, ELEMENTS // (4 * one.numel()))))
-        texts = [torch.stack(part) for part in zip(*((p.base, p.text) for p in pairs), strict=True)]
-        cuts = torch.tensor([p.cut for p in pairs])
-        steady = steadiness(lambda key: _moves(subject.rounded(key), *texts, cuts, bench), after)  # noqa: B023
-        noise = max(noise, steady.noise)
-        if steady.repeats:
-            break
+    one = subject(rounds[0][0].bases[:1]).shape
+    pairs = _suspects(rounds, max(1, min(count, ELEMENTS // (4 * one.numel()))))
+    texts = [torch.stack(part) for part in zip(*((p.base, p.text) for p in pairs), strict=True)]
+    cuts = torch.tensor([p.cut for p in pairs])
+    steady = steadiness(lambda key: _moves(subject.rounded(key), *texts, cuts, bench), after)
     ends = (cuts * one[-1]).cumsum(0)
     which = 0 if steady.which is None else int(torch.searchsorted(ends, steady.which, right=True))
-    return replace(steady, noise=noise), [pairs[which], *pairs[:which], *pairs[which + 1 :]]
+    return steady, [pairs[which], *pairs[:which], *pairs[which + 1 :]]
 
 
 def _suspects(rounds: list[Round], count: int) -> list[Pair]:

@@ -9,7 +9,7 @@ All losses are in nats per token, evaluated in float32 and eval mode, on a fixed
 """
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +20,7 @@ from fourierqk.data import Corpus
 from fourierqk.subject import Model, at_rest, block_size, device_of, logits
 
 __all__ = [
-    "Audit", "Difference", "Loss", "ShuffledGap", "assert_causal", "audit", "floor", "honest_loss",
+    "Audit", "Difference", "Floor", "Loss", "ShuffledGap", "assert_causal", "audit", "floor", "floors", "honest_loss",
     "loss_by_position", "ordered_loss", "refilled_loss", "shuffled_gap", "truncated_loss",
 ]  # fmt: skip
 
@@ -229,3 +229,47 @@ def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int 
     starts, x, y, _ = _windows(corpus, windows, length, seed)
     best = corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1)  # y is x shifted by one
     return _difference(_loss(torch.cat([v.mean(1) for v in _nats(model, x, y)])).values - best.double())
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A text that nobody can predict better than `limit`, and what a model makes of it, in nats per token."""
+
+    text: str
+    loss: Loss
+    limit: float
+    difference: Difference  # of the loss to the limit
+
+    @property
+    def below(self) -> bool:
+        """Whether the model beats what cannot be beaten, by more than 4 standard errors: proof of a leak."""
+        return self.difference.below
+
+    def __str__(self) -> str:
+        verdict = "below it: the model reads the future" if self.below else "not below it: this test finds nothing"
+        return f"{self.text}: {self.loss}, no honest model below {self.limit:.3f}, {verdict}"
+
+
+def floors(
+    model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1
+) -> tuple[Floor, ...]:
+    """Every theorem that convicts a model by its loss alone, tried on held-out text.
+
+    Uniform random tokens against ln V; one global permutation of the text against its unigram entropy; the text itself
+    against its oracle, where that is known (`verse`). Below a floor, a model reads the future; above all of them
+    nothing is proved.
+    """
+    tokens = len(corpus.vocab)
+    noise = torch.randint(tokens, (len(corpus.val),), generator=torch.Generator().manual_seed(seed))
+    texts = (
+        (replace(corpus, name="uniform tokens", val=noise, entropy_rate=None, oracle=None), math.log(tokens)),
+        (corpus.shuffled(seed), corpus.unigram_entropy),
+    )
+    found = []
+    for text, limit in texts:
+        loss = ordered_loss(model, text, length, windows, seed)
+        found.append(Floor(text.name, loss, limit, _difference(loss.values - limit)))
+    if corpus.oracle is not None:
+        loss, over = ordered_loss(model, corpus, length, windows, seed), floor(model, corpus, length, windows, seed)
+        found.append(Floor(corpus.name, loss, loss.mean - over.mean, over))
+    return tuple(found)

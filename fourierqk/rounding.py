@@ -36,10 +36,12 @@ def _dice(x: Tensor, key: int) -> Tensor:
 
     Ties must survive: a model that takes the first of two equal scores would else change its mind.
     """
-    bits = x.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]).long()
-    h = (bits + 0x1E3779B97F4A7C15 * (key + 1) % 2**63) * 0x2545F4914F6CDD1D
-    h = (h ^ (h >> 29)) * 0x369DEA0F31A53F85
-    return ((h ^ (h >> 32)) & 0xFFFFFF).to(torch.promote_types(x.dtype, torch.float32)) / 2**23 - 1
+    size = x.element_size()
+    h = x.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
+    h = (h.int() if size == 2 else h) * 0x1E3779B1 + 0x2545F491 * key % 2**31  # integers wrap around
+    h = (h ^ (h >> 15)) * 0x2C1B3C6D
+    h = (h ^ (h >> 12)) * 0x297A2D39
+    return h.to(torch.promote_types(x.dtype, torch.float32)) * 2.0 ** (1 - 8 * h.element_size())
 
 
 def shake(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None:
