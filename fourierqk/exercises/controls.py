@@ -1,0 +1,82 @@
+"""Checkers of the chapter on controls."""
+import math
+
+import torch
+
+from fourierqk.exercises import checker
+
+__all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
+
+
+@checker
+def absorb(answer) -> str | None:
+    """A function (W_o, M) -> the output matrix that does for plain values v what W_o does for M v."""
+    w, m = (torch.randn(s, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(s)) for s in (4, 6))
+    got, want = answer(w.clone(), m.clone()), w @ m
+    if not isinstance(got, torch.Tensor) or got.shape != want.shape:
+        return "return a matrix of the shape of W_o."
+    wrong = {
+        "that undoes the map. Asked is the matrix that does for v what W_o does for M v.": w @ torch.linalg.inv(m),
+        "transposed: a value is a column here, and M v is M @ v.": w @ m.T,
+        "that is W_o itself, which has never heard of M.": w,
+    }
+    for says, value in wrong.items():
+        if torch.allclose(got, value):
+            return says
+    if not torch.allclose(got, want):
+        return "the output is W_o (M v) summed over tokens: move the brackets."
+
+
+@checker
+def ranks(answer) -> str | None:
+    """The ranks of the scores of 256 tokens with 32 channels: through 32 x 32 maps, and through one of 20 x 32."""
+    got = [float(r) for r in answer]
+    if len(got) != 2:
+        return "give two ranks, the one with the square matrices first."
+    if 256 in got:
+        return "256 x 256 is the size of the score matrix. Its rank is at most the number of channels that made it."
+    if got[0] != 32:
+        return "the first is wrong: a random square matrix is invertible, so the 32 channels stay 32."
+    if got[1] == 32:
+        return "20 directions of 32 are left in queries and keys. What rank has a 256 x 20 times a 20 x 256 matrix?"
+    if got[1] != 20:
+        return "the second is wrong: count the channels that are left after the projection."
+
+
+@checker
+def delay_angle(answer: float) -> str | None:
+    """The angle, in degrees, by which a delay of 3 tokens turns a wave of one cycle in 12 tokens: -90."""
+    if math.isclose(answer, 90):
+        return "right size, wrong sign: a delay turns the arrow back, exp(-2 pi i f s)."
+    if math.isclose(abs(answer), math.pi / 2, rel_tol=1e-3):
+        return "that is in radians. Give degrees."
+    if math.isclose(abs(answer), 30):
+        return "that is a delay of one token."
+    if not math.isclose(answer, -90) and not math.isclose(answer, 270):
+        return "3 tokens are a quarter of a cycle of 12. How many degrees has a quarter turn?"
+
+
+@checker
+def surrogate(answer) -> str | None:
+    """A function (x (n,), angles (n // 2 + 1,)) -> x with each bin but DC and Nyquist turned by its angle."""
+    for n in (16, 15):
+        rng = torch.Generator().manual_seed(n)
+        x = torch.randn(n, dtype=torch.float64, generator=rng) + 1
+        angles = 2 * math.pi * torch.rand(n // 2 + 1, dtype=torch.float64, generator=rng)
+        z, turned = torch.fft.rfft(x), angles.clone()
+        turned[0] = 0
+        turned[n // 2 :] *= n % 2  # an odd n has no Nyquist
+        got = answer(x.clone(), angles.clone())
+        if not isinstance(got, torch.Tensor) or got.is_complex():
+            return "return a real signal: use rfft and irfft."
+        if got.shape != (n,):
+            return f"{n} tokens went in and {tuple(got.shape)} came out: tell irfft the length with n=."
+        amplitude = torch.fft.rfft(got.double()).abs()
+        if not math.isclose(amplitude[0], z[0].abs(), rel_tol=1e-4):
+            return "the amplitude of DC has changed: a real signal needs it real, so leave it as it is."
+        if n % 2 == 0 and not math.isclose(amplitude[-1], z[-1].abs(), rel_tol=1e-4):
+            return "at even n the last bin is Nyquist. It has no imaginary part in time, so leave it as it is."
+        if not torch.allclose(amplitude, z.abs(), atol=1e-4):
+            return "the amplitudes have changed: multiply each bin by exp(1j * angle), whose magnitude is 1."
+        if not torch.allclose(got.double(), torch.fft.irfft(z * torch.exp(1j * turned), n=n), atol=1e-4):
+            return f"at n = {n} the amplitudes are right, the phases are not: turn all bins but DC and Nyquist."

@@ -1,0 +1,86 @@
+"""Checkers of the chapter on FNet."""
+import torch
+from torch import Tensor, nn
+
+from fourierqk.exercises import checker
+from fourierqk.leakage import audit
+from fourierqk.model import GPTConfig, LanguageModel
+
+__all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
+
+
+@checker
+def mirror(answer: int) -> str | None:
+    """The other token that token 5 of 16 hears after two mixings in a row: 11."""
+    if answer == 5:
+        return "that is the token itself, which it hears too. Which other one?"
+    if answer == 10:
+        return "the mirror stands at token 0, not between the ends: 0 and 16 are the same place."
+    if answer == -5:
+        return "right, on a ring. Which of the tokens 0 to 15 is it?"
+    if answer != 11:
+        return "two DFTs in a row reverse the text round token 0: t becomes -t, counted modulo 16."
+
+
+@checker
+def fewer_weights(answer: int) -> str | None:
+    """The weights that two layers of width 64 save without the four square matrices of attention: 32768."""
+    if answer == 16384:
+        return "that is one layer. The model has two."
+    if answer == 24576:
+        return "queries, keys and values are three. Attention has an output matrix as well."
+    if answer == 512:
+        return "each of the matrices is 64 by 64."
+    if answer != 32768:
+        return "count the square matrices of attention: for queries, keys, values and output; then times two layers."
+
+
+@checker
+def allowed(answer) -> str | None:
+    """The tasks at which hearing the whole text gives nothing away: {"mood", "blank"}."""
+    if not isinstance(answer, set | frozenset | list | tuple) or not answer:
+        return 'answer with a set of tasks, such as {"mood"}.'
+    got = set(answer)
+    if unknown := got - {"next", "mood", "blank", "write"}:
+        return f"choose among next, mood, blank and write; {sorted(map(str, unknown))[0]} is none of them."
+    if "next" in got:
+        return "next: at every position but the last, the answer stands in the text that the model hears."
+    if "write" in got:
+        return "write: it would be trained with a future that is not there when it writes."
+    if got != {"mood", "blank"}:
+        return "one is missing: where the answer is not part of the text given, the whole of it may be heard."
+
+
+class _Mixer(nn.Module):
+    """A reader's function in the place of attention, always in float32: it may be written for that alone."""
+
+    def __init__(self, mix) -> None:
+        super().__init__()
+        self.mix = mix
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.stack([self.mix(row) for row in x.float()]).to(x.dtype)
+
+
+@checker
+def past_mix(answer) -> str | None:
+    """A function x (T, C) -> Re of the DFT over channels and then, of each token's past alone, over time."""
+    x = torch.randn(9, 6, generator=torch.Generator().manual_seed(0))
+    got = answer(x.clone())
+    if not isinstance(got, Tensor) or got.is_complex():
+        return "return a real tensor: take .real at the end."
+    if got.shape != x.shape:
+        return f"(T, C) = (9, 6) went in and {tuple(got.shape)} came out."
+    torch.manual_seed(0)
+    cfg = GPTConfig(vocab_size=7, block_size=9, n_layer=1, n_head=1, n_embd=6, dropout=0.0)
+    found = audit(LanguageModel(cfg, lambda: _Mixer(answer)), 7, 9, draws=4, progress=False)
+    if found.verdict != "causal":
+        return f"the audit says {found.verdict}. Put zeros where s > t, in the T x T matrix, before the product."
+    f = torch.exp(-2j * torch.pi * torch.outer(torch.arange(9.0), torch.arange(9.0)) / 9)
+    full = torch.fft.fft(x)
+    if torch.allclose(got, (f.real.tril() @ full.real), atol=1e-4):
+        return "causal, but the sines are missing: keep the matrix complex, and take the real part at the very end."
+    if torch.allclose(got, (f.tril() @ x.to(f.dtype)).real, atol=1e-4):
+        return "causal, but the channels are not mixed: FNet transforms them as well."
+    if not torch.allclose(got, (f.tril() @ full).real, atol=1e-3):
+        return "causal, but not the masked DFT: row t is the sum over s <= t of exp(-2j pi t s / T), unscaled."
