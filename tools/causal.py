@@ -35,7 +35,8 @@ FILTERS: dict[str, Callable[[GPTConfig], Filter]] = {name: SYSTEMS[name].filter 
     "past half, 16 taps": past(16),
     "past half, 2 taps": past(2),
     "scale 4 for 2": lambda cfg: Unit(Morlet([4.0, 4.0, 8.0, 16.0], taps=128)),  # of causal-morlet's 2, 4, 8, 16
-    "scale 2 alone": lambda cfg: Unit(Morlet(2.0, taps=128)),
+    "scale 2 alone": lambda cfg: Unit(Morlet(2.0, taps=128)),  # all of them aliased, against none of them
+    "scale 4 alone": lambda cfg: Unit(Morlet(4.0, taps=128)),
 }
 STUDIES: dict[str, list[str]] = {
     "verse": [*FILTERS],
