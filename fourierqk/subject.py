@@ -54,7 +54,7 @@ def _held(x: Any) -> list[Any]:
         return [x.func, *x.args, *x.keywords.values()]
     if inspect.ismethod(x):
         return [x.__self__, x.__func__]
-    if inspect.isfunction(x) and not x.__module__.startswith("torch."):
+    if inspect.isfunction(x) and not (x.__module__ or "").startswith("torch."):
         cells = [c.cell_contents for c in x.__closure__ or () if c != _EMPTY]
         named = [x.__globals__[n] for n in x.__code__.co_names if n in x.__globals__]
         return [*cells, *named, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]

@@ -220,6 +220,96 @@ def test_an_undecided_audit_has_status_3_and_a_broken_model_never_1(monkeypatch)
     assert "ZeroDivisionError" in refused(run("audit", "base-dot"))
 
 
+MINE = """
+import torch
+from torch import nn
+
+class Mine(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(9, 4), nn.Linear(4, 9)
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        return self.head(x + x.mean(1, keepdim=True)), None
+
+def make_model():
+    return Mine()
+
+ready = Mine()
+
+def function(ids):
+    return nn.functional.one_hot(ids, 9).float()
+
+number = 3
+def makes_a_number():
+    return 3
+"""
+
+
+@pytest.fixture
+def mine():
+    Path("mine.py").write_text(MINE)
+    return "mine.py"
+
+
+def test_audit_a_model_from_a_file(mine):
+    options = ("--vocab", 9, "--length", 12, "--draws", 2)
+    for name, status in (("make_model", 1), ("Mine", 1), ("ready", 1), ("function", 0)):
+        assert run("audit", f"{mine}:{name}", *options).exit_code == status
+    told = json.loads(run("audit", f"{mine}:make_model", *options, "--length", 8, "--axis", "batch", "--json").stdout)
+    assert (told["verdict"], told["first_leak"], told["name"]) == ("leaks", "Mine", "Mine")
+    assert told["lengths"] == {"12": "leaks", "8": "leaks"} and told["axes"] == {"batch": "causal"}
+
+
+def test_audit_with_the_weights_of_a_checkpoint(mine):
+    """With a head of zeros nothing leaks yet: only the checkpoint tells."""
+    from safetensors.torch import save_file
+
+    from fourierqk.foreign import from_file
+
+    model = from_file(f"{mine}:make_model")
+    torch.nn.init.zeros_(model.head.weight)
+    torch.save(model.state_dict(), "bare.pt")
+    torch.save({"state_dict": model.state_dict(), "step": 3}, "nested.pt")
+    save_file(model.state_dict(), "tensors.safetensors")
+    for file in ("bare.pt", "nested.pt", "tensors.safetensors"):
+        args = ("--vocab", 9, "--length", 8, "--draws", 2, "--json", "--checkpoint", file)
+        assert json.loads(run("audit", f"{mine}:make_model", *args).stdout)["realised"] in (False, None)
+
+
+@pytest.mark.parametrize("place, checkpoint, says", [
+    ("nowhere.py:make", None, "no file nowhere.py"),
+    ("mine.py:nothing", None, "no 'nothing'"),
+    ("mine.py:number", None, "no 'number'"),
+    ("mine.py:makes_a_number", None, "made int"),
+    ("mine.py:make_model", "missing.pt", "no checkpoint missing.pt"),
+    ("mine.py:make_model", "mine.py", "more than tensors"),
+    ("mine.py:make_model", "other.pt", "do not fit the model"),
+    ("mine.py:make_model", "list.pt", "no state_dict"),
+    ("mine.py:make_model", "bad.safetensors", "no .safetensors file"),
+    ("mine.py:function", "other.pt", "none to fill"),
+    ("quits.py:make", None, "ends the program"),
+    ("wrong.py:make", None, "SyntaxError"),
+])  # fmt: skip
+def test_files_that_do_not_fit_are_named(mine, place, checkpoint, says):
+    torch.save({"embed.weight": torch.zeros(2)}, "other.pt")
+    torch.save([1, 2], "list.pt")
+    Path("bad.safetensors").write_bytes(b"not at all")
+    Path("quits.py").write_text("import sys; sys.exit(4)")
+    Path("wrong.py").write_text("def make(:")
+    more = ("--checkpoint", checkpoint) if checkpoint else ()
+    assert says in refused(run("audit", place, "--vocab", 9, "--length", 8, *more))
+
+
+def test_audit_refuses_what_does_not_go_together(mine):
+    run("train", "base-dot", "--out", "run", "--steps", 4)
+    assert "leave --vocab 9 out" in refused(run("audit", "--dir", "run", "--vocab", 9))
+    assert "--checkpoint fills a model from a file" in refused(run("audit", "base-dot", "--checkpoint", "x.pt"))
+    assert "give --vocab" in refused(run("audit", f"{mine}:make_model"))
+    assert "axes" in refused(run("audit", "base-dot", "--axis", "time"))
+
+
 def test_the_installed_command_and_its_light_import():
     code = "import sys, fourierqk.cli; print({'plotly', 'anywidget', 'scipy', 'safetensors'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"

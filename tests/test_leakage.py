@@ -11,6 +11,7 @@ from fourierqk.data import Corpus, verse
 from fourierqk.leakage import (
     Loss,
     floor,
+    floors,
     honest_loss,
     loss_by_position,
     ordered_loss,
@@ -191,3 +192,34 @@ def test_a_model_that_overwrites_its_input_is_scored_as_one_that_does_not():
 
     kept = ordered_loss(lambda ids: table[ids], corpus, length=16, windows=8)
     assert ordered_loss(scribbles, corpus, length=16, windows=8).mean == kept.mean
+
+
+def test_floors_of_an_honest_model_hold() -> None:
+    found = {f.text: f for f in floors(Bigram(), corpus(uniform=False), T, windows=200)}
+    assert list(found) == ["uniform tokens", "dice, shuffled", "dice"]
+    assert not any(f.below for f in found.values())
+    assert found["uniform tokens"].limit == pytest.approx(math.log(V))
+    assert found["dice, shuffled"].limit == pytest.approx(corpus(uniform=False).unigram_entropy)
+    for f in found.values():
+        assert f.loss.mean - f.limit == pytest.approx(f.difference.mean) and "finds nothing" in str(f)
+
+
+def test_a_copier_is_below_every_floor() -> None:
+    for f in floors(copier, corpus(uniform=False), T, windows=200):
+        assert f.below and f.loss.mean < f.limit / 4 and "reads the future" in str(f)
+
+
+def test_floors_are_met_exactly_by_the_best_predictors() -> None:
+    """A uniform guess costs ln V on any text; the true token frequencies cost the unigram entropy of a shuffled one."""
+    text = corpus(uniform=False)
+    counts = torch.bincount(text.val, minlength=V).double().log().float()
+    by_name = {f.text: f for f in floors(lambda ids: counts.expand(*ids.shape, V), text, T, windows=400)}
+    assert abs(by_name["dice, shuffled"].difference.mean) < 5 * by_name["dice, shuffled"].difference.se
+    flat = {f.text: f for f in floors(uniform, text, T, windows=50)}
+    assert flat["uniform tokens"].difference.mean == pytest.approx(0, abs=1e-6) and not flat["uniform tokens"].below
+
+
+def test_a_text_without_an_oracle_has_two_floors() -> None:
+    text = corpus()
+    text = Corpus("own", text.train, text.val, text.vocab)
+    assert [f.text for f in floors(uniform, text, T, windows=50)] == ["uniform tokens", "own, shuffled"]
