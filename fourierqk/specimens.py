@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from fourierqk.model import GPTConfig, LanguageModel
 
-__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "specimen"]
+__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "convolved", "hidden", "peek", "specimen"]
 
 
 def hidden(n: int) -> Tensor:
@@ -138,6 +138,7 @@ _ALL = (
     _beside("mean without NaNs", "a convolution plus a mean that swallows NaNs", True, swallowed),
     _beside("shut gate", "a convolution plus neighbours behind a learned gate that is 0", True, centred, gate=0.0),
     Specimen("causal attention", "as it should be", False, Attend),
+    _beside("causal convolution", "the convolution alone", False, torch.zeros_like),
     _beside("padded FFT", "a convolution plus a one-sided kernel, padded to twice the text", False,
             lambda x: convolved(x, 2 * x.shape[1])),
     _beside("live dropout", "a convolution plus noise that is never switched off", False,

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from fourierqk import Gaussian, bins, period
+from fourierqk.exercises.audit_your_model import time_first
 
 
 def two_sided_weights(scores):
@@ -91,14 +92,6 @@ WRONG: dict[str, list[object]] = {
     ],
     "four_frequencies.needed_rate": [3e-4 * math.log(50 / 7), 3e-4 * 50 / 7, math.log(50 / 7), 3e-4],
     "four_frequencies.same_start": [4, 2],
-    "causal_filters.in_a_row": [80, 1024, 78, 64],
-    "causal_filters.stop_dc": [
-        lambda taps: taps - taps.mean(), lambda taps: taps - taps.sum(), lambda taps: taps[1:], lambda taps: taps,
-        lambda taps: torch.cat([0 * taps[:1], taps[1:]]), lambda taps: torch.cat([taps[:1] / 2, taps[1:]]),
-        lambda taps: torch.cat([-taps[1:].real.sum()[None], taps.real[1:]]),
-    ],
-    "causal_filters.slow_taps": [64, 128, 157, 61, 1000, 0],
-    "causal_filters.apart": [9, 34, 19, 40, 31],
     "where_it_gets_in.never_moved": [15, 1, 13],
     "where_it_gets_in.enough_zeros": [16, 6, 21, 4],
     "where_it_gets_in.tokens_ahead": [3, 6, 9],
@@ -112,4 +105,41 @@ WRONG: dict[str, list[object]] = {
     "entropy_floor.coin_rate": [math.log(2), 0.5, 1],
     "entropy_floor.gap_difference": [-0.4, 3.4],
     "entropy_floor.which_test": ["floor", "gap", "oracle"],
+    "shuffled_gap.unigram_entropy": [
+        lambda ids, v: (lambda p: torch.special.entr(p).sum() / math.log(2))(torch.bincount(ids) / len(ids)),  # bits
+        lambda ids, v: -torch.special.entr(torch.bincount(ids) / len(ids)).sum(),
+        lambda ids, v: (lambda p: -(p * p.log()).sum())(torch.bincount(ids, minlength=v) / len(ids)),  # 0 log 0
+        lambda ids, v: math.log(v),
+    ],
+    "shuffled_gap.over_confidence": [7.0, 2.2, 7.85],
+    "shuffled_gap.modest_gap": [math.log(32), 4],
+    "shuffled_gap.proofs": [{"A", "B", "D"}, {"B", "D", "E"}, {"D"}, {"C"}, {"F"}],
+    "causality_audit.proof_positions": [{3, 4, 5, 7}, {5, 7}, {0, 1, 2}, {3}],
+    "causality_audit.exact_test": [
+        lambda model, ids, cut: bool((model(ids)[0] != model(ids.flip(1))[0]).any()),  # the past replaced as well
+        lambda model, ids, cut: bool((model(ids)[0][:, :cut] != model(ids[:, :cut])[0]).any()),  # a shorter text
+        lambda model, ids, cut: bool((model(ids)[0] != model((ids + 1) % 13)[0])[:, cut:].any()),  # the wrong side
+        lambda model, ids, cut: False,
+        lambda model, ids, cut: model(ids[:, cut:].zero_()) is None,  # in place
+    ],
+    "causality_audit.without_gradient": [
+        lambda x: x.cumsum(1),
+        lambda x: x.mean(1, keepdim=True).expand_as(x),
+        lambda x: x.sign(),
+        lambda x: x.mean(1),
+    ],
+    "causality_audit.mended": [
+        circular,
+        lambda x, h: np.convolve(x, h),
+        lambda x, h: torch.fft.irfft(torch.fft.rfft(x, n=2 * len(x)) * torch.fft.rfft(h, n=2 * len(x)))[-len(x) :],
+    ],
+    "causality_audit.own_model": ["causal", True],
+    "audit_your_model.wrapped": [
+        lambda ids: time_first(ids),
+        lambda ids: time_first(ids.T),
+        lambda ids: time_first(ids).transpose(0, 1),
+        lambda ids: time_first(ids.T).transpose(0, 1).softmax(-1),
+    ],
+    "audit_your_model.exit_status": [0, 1, 2],
+    "audit_your_model.long_enough": [511, 256, 1024, 2],
 }
