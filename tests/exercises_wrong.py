@@ -39,6 +39,16 @@ def trailing(x, n):
     return torch.nn.functional.pad(x, (n - 1, 0)).unfold(0, n, 1)
 
 
+def dc_alone_kept(x, angles):
+    turn = torch.exp(1j * angles)
+    turn[0] = 1  # and Nyquist forgotten
+    return torch.fft.irfft(torch.fft.rfft(x) * turn, n=len(x))
+
+
+def dft(n):
+    return torch.fft.fft(torch.eye(n))
+
+
 WRONG: dict[str, list[object]] = {
     "dft.turning_arrow": [counter_clockwise, lambda x, k: abs(np.fft.fft(x)[k]), lambda x, k: np.fft.fft(x), len],
     "dft.ringing_bins": [{5}, {5, 10, 15, 20, 25, 30}, {0, 12, 24}, {1 / 12}],
@@ -92,6 +102,14 @@ WRONG: dict[str, list[object]] = {
     ],
     "four_frequencies.needed_rate": [3e-4 * math.log(50 / 7), 3e-4 * 50 / 7, math.log(50 / 7), 3e-4],
     "four_frequencies.same_start": [4, 2],
+    "causal_filters.in_a_row": [80, 1024, 78, 64],
+    "causal_filters.stop_dc": [
+        lambda taps: taps - taps.mean(), lambda taps: taps - taps.sum(), lambda taps: taps[1:], lambda taps: taps,
+        lambda taps: torch.cat([0 * taps[:1], taps[1:]]), lambda taps: torch.cat([taps[:1] / 2, taps[1:]]),
+        lambda taps: torch.cat([-taps[1:].real.sum()[None], taps.real[1:]]),
+    ],
+    "causal_filters.slow_taps": [64, 128, 157, 61, 1000, 0],
+    "causal_filters.apart": [9, 34, 19, 40, 31],
     "where_it_gets_in.never_moved": [15, 1, 13],
     "where_it_gets_in.enough_zeros": [16, 6, 21, 4],
     "where_it_gets_in.tokens_ahead": [3, 6, 9],
@@ -101,6 +119,32 @@ WRONG: dict[str, list[object]] = {
         lambda x, phi: torch.fft.ifft(phi * torch.fft.fft(trailing(x, len(phi)))).real,
         lambda x, phi: torch.fft.ifft(phi * torch.fft.fft(trailing(x.flip(0), len(phi))))[:, -1].real.flip(0),
         lambda x, phi: x,
+    ],
+    "controls.absorb": [
+        lambda w, m: w @ torch.linalg.inv(m), lambda w, m: w @ m.T, lambda w, m: w, lambda w, m: m @ w,
+        lambda w, m: torch.linalg.inv(m),
+    ],
+    "controls.ranks": [[256, 20], [32, 256], [32, 32], [20, 32], [32, 12], 32],
+    "controls.delay_angle": [90, -math.pi / 2, -30, 0.25],
+    "controls.surrogate": [
+        lambda x, a: torch.fft.irfft(torch.fft.rfft(x) * torch.exp(1j * a), n=len(x)),  # DC turned
+        lambda x, a: dc_alone_kept(x, a),
+        lambda x, a: torch.fft.irfft(torch.fft.rfft(x), n=len(x)),
+        lambda x, a: torch.fft.irfft(torch.fft.rfft(x)),
+        lambda x, a: torch.fft.ifft(torch.fft.fft(x)),
+        lambda x, a: x * 2,
+    ],
+    "fnet.mirror": [5, 10, -5, 6],
+    "fnet.fewer_weights": [16384, 24576, 512, 8192],
+    "fnet.allowed": [{"next", "mood", "blank"}, {"mood", "blank", "write"}, {"mood"}, {"read"}, "mood"],
+    "fnet.past_mix": [
+        lambda x: torch.fft.fft2(x).real,
+        lambda x: torch.fft.fft2(x),
+        lambda x: torch.fft.fft2(x).real.tril(),  # the mask on the output
+        lambda x: dft(9).real.tril() @ torch.fft.fft(x).real,
+        lambda x: (dft(9).tril() @ (x + 0j)).real,
+        lambda x: (dft(9).tril() @ torch.fft.fft(x)).real / 9,
+        lambda x: x[:5],
     ],
     "entropy_floor.coin_rate": [math.log(2), 0.5, 1],
     "entropy_floor.gap_difference": [-0.4, 3.4],
