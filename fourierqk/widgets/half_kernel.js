@@ -63,9 +63,9 @@ const sentence = (s, d) =>
 
 // ---------------------------------------------------------------- panels
 function kernelPlot(s) {
-  const want = Math.max(s.taps, 3 * s.scale), right = [16, 32, 64, 128, 256].find((v) => v >= want) || 256;
-  const line = samples(s, 4 * right, 1 / 4), at = Array.from(line.re, (_, i) => i / 4), { re, im } = kernel(s), complex = s.shape === "morlet";
-  const shown = Array.from(re.keys()), low = complex || s.shape === "mexican-hat" ? -1.1 : 0;
+  const right = [16, 32, 64, 128].find((v) => v >= 3.5 * s.scale) || 256, step = right / 1024, complex = s.shape === "morlet";
+  const line = samples(s, 1024, step), at = Array.from(line.re, (_, i) => i * step), { re, im } = kernel(s);
+  const shown = Array.from(re.keys()).filter((t) => t < right), low = complex || s.shape === "mexican-hat" ? -1.1 : 0;
   return {
     title: "The kernel and its taps", xlabel: "lag (tokens)", ylabel: "weight",
     x: { min: -0.5, max: right, ticks: [0, 1, 2, 3, 4].map((i) => [(i * right) / 4, String((i * right) / 4)]) },
@@ -93,7 +93,7 @@ function kernelPlot(s) {
       g.textBaseline = "top";
       g.fillText(complex ? "filled: real part, hollow: imaginary" : "dots: the taps", box.left + box.width - 6, box.top + 6);
     },
-    read(v) { const t = Math.max(0, Math.round(v)); return t < s.taps ? `lag ${t}: ${short(re[t])}${complex ? ` + ${short(im[t])} i` : ""}` : `lag ${t}: no tap`; },
+    read(v) { const t = Math.max(0, Math.round(v)); return t < re.length ? `lag ${t}: ${short(re[t])}${complex ? ` + ${short(im[t])} i` : ""}` : `lag ${t}: no tap`; },
     alt: `Half a ${SHAPES[s.shape].name} of scale ${short(s.scale)} over lags 0 to ${right}, sampled once a token by ${s.taps} taps; grey where no tap is left.`,
   };
 }
@@ -116,7 +116,7 @@ function responsePlot(s, d) {
       g.textAlign = "right";
       g.textBaseline = "top";
       g.fillText("beyond Nyquist", box.left + box.width - 6, box.top + 6);
-      g.fillText("dashed: before sampling", box.left + box.width - 6, box.top + 20);
+      g.fillText("dashed: unsampled", box.left + box.width - 6, box.top + 20);
     },
     read(f) {
       const i = Math.min(d.fs.length - 1, Math.max(0, Math.round((f + 0.5) * (d.inside.length - 1))));
