@@ -12,22 +12,38 @@ from fourierqk.data import Corpus
 from fourierqk.filters import FeatureMap, _Centre
 from fourierqk.records import read_tensors, write_tensors
 
-__all__ = ["CHECKPOINT", "fill", "identity", "kept", "restore", "save"]
+__all__ = [
+    "CHECKPOINT", "architecture", "check", "differences", "fill", "identity", "kept", "restore", "save", "steps_done",
+]  # fmt: skip
 
 CHECKPOINT = "checkpoint.safetensors"
 
 
+def architecture(model: nn.Module) -> dict[str, Any]:
+    """The shape of a model and all its filters, as far as numbers, words and what is never learned tell them apart."""
+    filters = {name: _settings(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | _Centre)}
+    return json.loads(json.dumps({"model": asdict(model.cfg), "filters": filters}))
+
+
+def _settings(part: nn.Module) -> dict[str, Any]:
+    own = {k: v for k, v in vars(part).items() if k != "training" and type(v) in (bool, int, float, str, tuple, list)}
+    fixed = [*part.named_buffers(recurse=False)]
+    fixed += [(k, p) for k, p in part.named_parameters(recurse=False) if not p.requires_grad]
+    return {"type": type(part).__name__, **own, **{k: _fingerprint(t) for k, t in fixed if t.numel()}}
+
+
+def _fingerprint(t: Tensor) -> str:
+    """Shape and one mixed sum, to so few digits that another machine's round-off does not make it another tensor."""
+    flat = torch.view_as_real(t).flatten() if t.is_complex() else t.flatten()
+    mixed = flat.double().cpu() * torch.arange(1, len(flat) + 1, dtype=torch.float64).sin()
+    return f"{tuple(t.shape)}: {mixed.sum():.4g}"
+
+
 def identity(model: nn.Module, corpus: Corpus, training: Mapping[str, Any]) -> dict[str, Any]:
     """What must agree for a checkpoint to be of this run: shape, filters, text and training, but not the device."""
-    plain = (int, float, str, tuple)
-    filters = {
-        name: {"type": type(m).__name__, **{k: v for k, v in vars(m).items() if type(v) in plain}}
-        for name, m in model.named_modules()
-        if isinstance(m, FeatureMap | _Centre)
-    }
     text = {"name": corpus.name, "sha256": corpus.sha256}
     train = {k: v for k, v in training.items() if k != "device"}
-    return json.loads(json.dumps({"model": asdict(model.cfg), "filters": filters, "corpus": text, "train": train}))
+    return {**architecture(model), "corpus": text, "train": json.loads(json.dumps(train))}
 
 
 def save(
@@ -55,7 +71,7 @@ def restore(
         there, history = about["run"], about["history"]
     except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"cannot resume: {e}. {way_out}") from e
-    if differ := _differences(there, run):
+    if differ := differences(there, run):
         raise ValueError(f"{path} is of another run: {'; '.join(differ)}. {way_out}")
     best, weights = _part(tensors, "best."), _part(tensors, "model.")
     fill(model, weights or best, path)
@@ -77,6 +93,24 @@ def kept(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return best, {**about["run"], "history": about["history"]}
 
 
+def check(model: nn.Module, about: Mapping[str, Any], path: Path) -> None:
+    """ValueError where a model is not the one whose weights are in a checkpoint; about: what `kept` says of it."""
+    here = architecture(model)
+    if differ := differences({part: about[part] for part in here}, here):
+        raise ValueError(f"the weights in {path} do not fit this model: {'; '.join(differ)}")
+
+
+def steps_done(path: Path) -> int:
+    """How many training steps a checkpoint holds; 0 where there is none, or none that can be read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), "pt") as f:
+            return json.loads(f.metadata()["fourierqk"])["history"]["steps"][-1]
+    except (OSError, SafetensorError, ValueError, LookupError, TypeError):
+        return 0
+
+
 def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
     """Load weights into a model; ValueError where they do not fit."""
     try:
@@ -89,9 +123,9 @@ def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
 
 
-def _differences(there: Any, here: Any, name: str = "") -> list[str]:
+def differences(there: Any, here: Any, name: str = "") -> list[str]:
     """What differs between two nested records, in words."""
     if isinstance(there, dict) and isinstance(here, dict):
         keys = dict.fromkeys([*there, *here])
-        return [d for k in keys for d in _differences(there.get(k), here.get(k), f"{name}.{k}".lstrip("."))]
+        return [d for k in keys for d in differences(there.get(k), here.get(k), f"{name}.{k}".lstrip("."))]
     return [] if there == here else [f"{name} is {there} there, {here} here"]

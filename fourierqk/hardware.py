@@ -1,13 +1,14 @@
 """Where a model runs: device, precision, random numbers."""
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import torch
 
-__all__ = ["describe", "mix", "own_generator", "pick_device", "pick_precision"]
+__all__ = ["describe", "mix", "own_generator", "peak_memory", "pick_device", "pick_precision"]
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -36,6 +37,18 @@ def describe(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{device.type} ({platform.machine()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads)"
+
+
+def peak_memory(device: torch.device) -> int:
+    """The most memory this process has held, in bytes: what torch took of a GPU, else what was resident; 0: unknown."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def mix(*numbers: int) -> int:

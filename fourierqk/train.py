@@ -6,7 +6,8 @@ a generator of its own. A run that was killed goes on from its last evaluation a
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from torch import Tensor, nn
 from fourierqk import checkpoint
 from fourierqk.data import Corpus
 from fourierqk.filters import _Centre
-from fourierqk.hardware import describe, mix, own_generator, pick_device, pick_precision
+from fourierqk.hardware import describe, mix, own_generator, peak_memory, pick_device, pick_precision
 from fourierqk.leakage import honest_loss, ordered_loss
+from fourierqk.lock import hold
 from fourierqk.model import GPTConfig, filter_parameters
+from fourierqk.presets import PRESETS, Preset, TrainConfig
 from fourierqk.progress import progress_bar
 from fourierqk.records import read_json
 from fourierqk.zoo import build
@@ -27,69 +30,6 @@ from fourierqk.zoo import build
 __all__ = ["PRESETS", "History", "Preset", "TrainConfig", "load", "optimiser", "schedule", "train"]
 
 RECORD = "record.json"  # in the folder of a run, beside its checkpoint
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """How to train. Lengths of time in steps, of `batch` windows each. ValueError names a value that cannot be.
-
-    filter_lr: the learning rate of parameters inside filters, 10 lr if None. A learned log frequency moves at most
-    about the sum of its learning rates, since an Adam step is about one learning rate long: at the rate that suits
-    the weights, a frequency ends near where it started, whatever the text.
-    """
-
-    steps: int = 500
-    batch: int = 16
-    lr: float = 1e-3
-    filter_lr: float | None = None
-    weight_decay: float = 0.1  # on matrices; none on norms, none inside filters
-    warmup: int = 50  # and at most half the run
-    clip: float = 1.0  # the longest gradient, in L2 over all parameters
-    eval_every: int = 100
-    eval_windows: int = 256  # few, for speed: report a run by ordered_loss and honest_loss of the model it leaves
-    seed: int = 0
-    device: str = "auto"  # cuda if there is one, else cpu; or any name torch knows
-    precision: str = "auto"  # of training: bfloat16 on a GPU that has it, else float32; evaluation is always float32
-
-    def __post_init__(self) -> None:
-        least = {"steps": 1, "batch": 1, "eval_every": 1, "eval_windows": 2, "warmup": 0, "seed": 0}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if value != int(value) or value < low:
-                raise ValueError(f"{name} = {value} must be a whole number, at least {low}")
-        for name in ("lr", "filter_lr", "clip"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{name} = {value} must be a number above 0")
-        if not 0 <= self.weight_decay < math.inf:
-            raise ValueError(f"weight_decay = {self.weight_decay} must be a number, at least 0")
-        if self.precision not in ("auto", "float32", "bfloat16"):
-            raise ValueError(f"precision = {self.precision!r} must be 'auto', 'float32' or 'bfloat16'")
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A size of model and the training that suits it."""
-
-    model: Mapping[str, Any]  # what GPTConfig needs beside vocab_size and block_size
-    block_size: int
-    train: TrainConfig
-
-    def gpt(self, vocab_size: int) -> GPTConfig:
-        """The shape of a model of this size, for a text of so many different tokens."""
-        return GPTConfig(vocab_size=vocab_size, block_size=self.block_size, **self.model)
-
-
-PRESETS = {
-    "tiny": Preset(  # small enough to learn three times as fast
-        dict(n_layer=2, n_head=4, n_embd=64, dropout=0.0), 128, TrainConfig(steps=800, lr=3e-3)
-    ),
-    "small": Preset(dict(n_layer=4, n_head=4, n_embd=128, dropout=0.1), 128, TrainConfig(steps=1500)),
-    "paper": Preset(  # the paper's shape and schedule; its filters learned at the rate of the weights
-        dict(n_layer=6, n_head=8, n_embd=256, dropout=0.1), 256,
-        TrainConfig(steps=5000, batch=64, lr=3e-4, warmup=200, eval_every=250),
-    ),
-}  # fmt: skip
 
 
 @dataclass
@@ -108,6 +48,7 @@ class History:
     seconds: float = 0.0  # evaluation included, interruptions not
     device: str = ""
     precision: str = ""
+    peak_memory: int = 0  # the most memory of any process of this run, in bytes (see hardware.peak_memory)
 
     def to_json(self) -> str:
         """All of it as a JSON object."""
@@ -149,33 +90,28 @@ def optimiser(model: nn.Module, cfg: TrainConfig) -> torch.optim.AdamW:
 
 def train(
     model: nn.Module, corpus: Corpus, cfg: TrainConfig = TrainConfig(),  # noqa: B008 (frozen)
-    out: str | Path | None = None, resume: bool = True, progress: bool | None = None,
+    out: str | Path | None = None, resume: bool = True, progress: bool | None = None, compiled: nn.Module | None = None,
 ) -> History:  # fmt: skip
     """Train a model and leave in it, in evaluation mode, the weights of its lowest ordered loss.
 
     model: has `cfg.block_size` and `cfg.vocab_size`, and maps (ids, targets) to (logits, loss); it is moved to the
     device of `cfg`. out: a folder for a checkpoint at every evaluation; with resume=True a checkpoint found there is
     continued (a finished one is only loaded), and the weights passed in do not matter. progress: None shows a bar in a
-    terminal or notebook, unless FOURIERQK_PROGRESS=0.
+    terminal or notebook, unless FOURIERQK_PROGRESS=0. compiled: torch.compile(model), to train through where that pays.
 
     Errors: ValueError where model and corpus do not fit, or the checkpoint is torn or of another run; OSError where
-    `out` cannot be written; FloatingPointError where the loss is no longer a number.
+    `out` cannot be written or another process is at work there; FloatingPointError where the loss is no longer a
+    number.
     """
     length, device = _check(model, corpus), pick_device(cfg.device)
-    run = _Run(model.to(device), corpus, cfg, out and Path(out))
-    run.open(resume)
-    history = run.history
-    done = history.steps[-1] if history.steps else 0
-    batches = corpus.batches("train", cfg.batch, length, cfg.seed, start=done)
-    with own_generator(device) as generator, progress_bar(progress, cfg.steps, done) as bar:
-        while done < cfg.steps:
-            began, stop = time.perf_counter(), min(done + cfg.eval_every, cfg.steps)
-            losses = run.advance(done, stop, batches, generator, bar)
-            trained, done = time.perf_counter() - began, stop
-            run.evaluate(done, losses)
-            _keep_time(history, cfg.batch * length, len(losses), trained, time.perf_counter() - began)
-            bar.set_postfix(ordered=f"{history.ordered[-1]:.3f}", honest=f"{history.honest[-1]:.3f}")
-            run.save(finished=done == cfg.steps)
+    with nullcontext() if out is None else hold(out), own_generator(device) as generator:
+        run = _Run(model.to(device), corpus, cfg, out and Path(out), compiled or model)
+        run.open(resume)
+        history = run.history
+        done = history.steps[-1] if history.steps else 0
+        batches = corpus.batches("train", cfg.batch, length, cfg.seed, start=done)
+        with progress_bar(progress, cfg.steps, done) as bar:
+            run.go_on(done, batches, generator, bar)
     model.load_state_dict(run.best)
     model.eval()
     return history
@@ -187,18 +123,19 @@ def load(out: str | Path, model: nn.Module | None = None) -> tuple[nn.Module, di
     The record is `out`/record.json, or what the checkpoint itself knows. A record that names its system (the command
     `fourierqk train` writes one) is enough to build the model; for any other run pass the model to be filled.
 
-    FileNotFoundError where there is no run; ValueError where no system is named, or the weights do not fit.
+    FileNotFoundError where there is no run; ValueError where no system is named, or where shape or filters of the model
+    are not those that were trained.
     """
     path, record_path = Path(out) / checkpoint.CHECKPOINT, Path(out) / RECORD
     if not path.is_file():
         raise FileNotFoundError(f"no run in {out}: {path.name} is not there")
-    weights, record = checkpoint.kept(path)
-    if record_path.is_file():
-        record = read_json(record_path)
+    weights, about = checkpoint.kept(path)
+    record = read_json(record_path) if record_path.is_file() else about
     if model is None:
         if "system" not in record:
             raise ValueError(f"{out} names no system to build (unfinished, or your own): pass load(out, model=...)")
         model = build(record["system"], GPTConfig(**record["model"]))
+    checkpoint.check(model, about, path)
     checkpoint.fill(model, weights, path)
     return model.cpu().eval(), record
 
@@ -206,8 +143,11 @@ def load(out: str | Path, model: nn.Module | None = None) -> tuple[nn.Module, di
 class _Run:
     """A run in progress: the model, its optimiser, the best weights so far, the history, and their file."""
 
-    def __init__(self, model: nn.Module, corpus: Corpus, cfg: TrainConfig, out: Path | None) -> None:
+    def __init__(
+        self, model: nn.Module, corpus: Corpus, cfg: TrainConfig, out: Path | None, compiled: nn.Module
+    ) -> None:
         self.model, self.corpus, self.cfg, self.opt = model, corpus, cfg, optimiser(model, cfg)
+        self.compiled = compiled  # what steps go through: the model, or the model compiled
         self.path = out and out / checkpoint.CHECKPOINT
         self.history, self.best = History(), {}
 
@@ -216,10 +156,6 @@ class _Run:
         if self.path is None:
             return
         self.identity = checkpoint.identity(self.model, self.corpus, asdict(self.cfg))
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as e:
-            raise OSError(e.errno, f"cannot make the folder {self.path.parent}: {e.strerror}") from e
         if resume and self.path.exists():
             self.best, history = checkpoint.restore(self.path, self.identity, self.model, self.opt)
             self.history = History.from_json(json.dumps(history))
@@ -229,6 +165,20 @@ class _Run:
                     raise ValueError(f"{record} is not a run's (no {self.path.name} beside it): take another folder")
                 record.unlink()  # of the run that this one replaces
             self.save(finished=False)
+
+    def go_on(self, done: int, batches: Iterator, generator: torch.Generator, bar: Any) -> None:
+        """Train from step `done` to the end, from one evaluation and checkpoint to the next."""
+        cfg, history = self.cfg, self.history
+        while done < cfg.steps:
+            began, stop = time.perf_counter(), min(done + cfg.eval_every, cfg.steps)
+            losses = self.advance(done, stop, batches, generator, bar)
+            trained, done = time.perf_counter() - began, stop
+            self.evaluate(done, losses)
+            history.peak_memory = max(history.peak_memory, peak_memory(generator.device))
+            tokens = cfg.batch * self.model.cfg.block_size
+            _keep_time(history, tokens, len(losses), trained, time.perf_counter() - began)
+            bar.set_postfix(ordered=f"{history.ordered[-1]:.3f}", honest=f"{history.honest[-1]:.3f}")
+            self.save(finished=done == cfg.steps)
 
     def advance(self, start: int, stop: int, batches: Iterator, generator: torch.Generator, bar: Any) -> list[float]:
         """Train from step `start` up to `stop` -> the loss of each step."""
@@ -241,7 +191,7 @@ class _Run:
             for group in self.opt.param_groups:
                 group["lr"] = group["peak"] * schedule(step, cfg)
             x, y = (t.to(device, non_blocking=True) for t in next(batches))
-            losses.append(_step(self.model, self.opt, x, y, cfg.clip, precision))
+            losses.append(_step(self.compiled, self.opt, x, y, cfg.clip, precision))
             bar.update()
         losses = torch.stack(losses).tolist()  # on a GPU, the only wait for it
         for step, loss in enumerate(losses, start + 1):

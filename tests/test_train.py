@@ -16,15 +16,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from fourierqk import GPT, Gaussian, GPTConfig, Unit
+from fourierqk import GPT, CausalFilter, Gaussian, GPTConfig, Unit
 from fourierqk.data import Corpus
+from fourierqk.lock import Busy, hold, taken
 from fourierqk.model import filter_parameters
 from fourierqk.records import read_json, read_tensors, write_json, write_tensors
 from fourierqk.train import PRESETS, History, TrainConfig, load, optimiser, schedule, train
 from fourierqk.zoo import SYSTEMS, build
 
 CFG = TrainConfig(steps=12, batch=4, warmup=2, eval_every=4, eval_windows=8, device="cpu")
-FILE = "checkpoint.safetensors"
+FILE, LOCK = "checkpoint.safetensors", ".lock"
 module = sys.modules["fourierqk.train"]  # the package gives its name to the function
 
 
@@ -45,8 +46,8 @@ def gpt(system="fourier-qk", dropout=0.0, seed=0, **shape):
 
 
 def measured(history):
-    """A history without what a clock had a say in."""
-    return {k: v for k, v in asdict(history).items() if k not in ("seconds", "tokens_per_second")}
+    """A history without what the clock and the machine had a say in."""
+    return {k: v for k, v in asdict(history).items() if k not in ("seconds", "tokens_per_second", "peak_memory")}
 
 
 def same(a, b):
@@ -336,8 +337,38 @@ def disk(folder, options):
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def test_two_processes_never_train_in_one_folder(tmp_path):
+    """The other one is named; its lock goes with it, however it ends."""
+    child = subprocess.Popen([sys.executable, __file__, str(tmp_path), "0.0"])
+    while _steps_done(tmp_path) < 10:
+        assert child.poll() is None
+        time.sleep(0.01)
+    child.send_signal(signal.SIGSTOP)
+    with pytest.raises(Busy, match=f"in use by another process .process {child.pid} on .*since .*another folder"):
+        train(gpt(), text(), CFG, out=tmp_path, resume=False)
+    assert taken(tmp_path)
+    child.kill(), child.wait()
+    assert not taken(tmp_path) and not taken(tmp_path / "nowhere")
+    assert train(gpt(), text(), CFG, out=tmp_path, resume=False).steps[-1] == 12
+
+
+def test_who_holds_a_folder_may_train_in_it(tmp_path):
+    with hold(tmp_path), hold(tmp_path):
+        assert train(gpt(), text(), CFG, out=tmp_path).steps[-1] == 12
+        assert taken(tmp_path)
+    assert not taken(tmp_path) and (tmp_path / LOCK).read_text() == ""
+
+
+def test_a_lock_holds_where_the_disk_has_no_room_for_a_word(tmp_path):
+    with disk(tmp_path / "disk", "size=4096") as out:
+        with pytest.raises(OSError, match="No space"):
+            (out / "filler").write_bytes(b"x" * 5000)
+        with hold(out):
+            assert taken(out) and (out / LOCK).read_text() == ""
+
+
 def test_a_read_only_disk_is_an_oserror(tmp_path):
-    with disk(tmp_path / "disk", "ro") as out, pytest.raises(OSError, match=f"cannot write {out / FILE}: Read-only"):
+    with disk(tmp_path / "disk", "ro") as out, pytest.raises(OSError, match=f"cannot write {out}/.*: Read-only"):
         train(gpt(), text(), CFG, out=out)
 
 
@@ -354,7 +385,7 @@ def test_a_full_disk_leaves_the_earlier_checkpoint_whole(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=f"cannot write {tmp_path / FILE}: No space left on device.*intact") as e:
         train(gpt(), text(), CFG, out=tmp_path)
     assert e.value.errno == errno.ENOSPC
-    assert os.listdir(tmp_path) == [FILE] and _steps_done(tmp_path) == 4
+    assert {*os.listdir(tmp_path)} == {FILE, LOCK} and _steps_done(tmp_path) == 4
     assert measured(train(gpt(), text(), CFG, out=tmp_path)) == measured(train(gpt(), text(), CFG))
 
 
@@ -363,7 +394,7 @@ def test_a_really_full_disk(tmp_path):
     with disk(tmp_path / "disk", f"size={size // 4096 * 4096 + 8192}") as out:
         with pytest.raises(OSError, match="No space left on device"):
             train(gpt(), text(), CFG, out=out)  # room for one checkpoint, not for its successor beside it
-        assert os.listdir(out) == [FILE] and read_tensors(out / FILE)
+        assert {*os.listdir(out)} == {FILE, LOCK} and read_tensors(out / FILE)
 
 
 def _bytes_of_a_checkpoint(out):
@@ -426,6 +457,43 @@ def test_load_builds_the_system_that_a_record_names(tmp_path):
         load(tmp_path, gpt("base-dot", n_embd=32))
     with pytest.raises(FileNotFoundError, match="no run in"):
         load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [
+        (lambda: gpt(Unit(Gaussian(4 / 256, 3 / 256, 2, learn=True))), r"width is 0.0078125 there, 0.01171875 here"),
+        (lambda: gpt("multifourier-qk"), "type is Gaussian there, Bank here"),
+        (lambda: gpt("base-dot"), "type is Unit there, AllPass here"),
+        (lambda: gpt(Unit(Gaussian(4 / 256, 2 / 256, 2))), r"logit is None there, \(2, 1\)"),
+        (lambda: gpt(block_size=8), "model.block_size is 16 there, 8 here"),
+    ],
+    ids=["width", "bank", "none", "fixed", "shape"],
+)
+def test_load_refuses_another_model_than_was_trained(tmp_path, other, says):
+    """Even where all weights have the same names and shapes."""
+    train(gpt(), text(), CFG, out=tmp_path)
+    with pytest.raises(ValueError, match=f"{FILE} do not fit this model: .*{says}"):
+        load(tmp_path, other())
+
+
+class Taps(CausalFilter):
+    """A fixed kernel that only a buffer knows."""
+
+    def __init__(self, *taps):
+        super().__init__()
+        self.register_buffer("taps", torch.tensor([taps]))
+
+    def kernel(self):
+        return self.taps
+
+
+def test_what_only_a_buffer_knows_tells_two_runs_apart(tmp_path):
+    train(gpt(Taps(1.0, 0.5)), text(), CFG, out=tmp_path)
+    train(gpt(Taps(1.0, 0.5 + 1e-7)), text(), CFG, out=tmp_path)  # another machine's round-off
+    for other in (Taps(0.5, 1.0), Taps(1.0, 0.5, 0.0)):
+        with pytest.raises(ValueError, match="filters.*taps is"):
+            train(gpt(other), text(), CFG, out=tmp_path)
 
 
 def test_load_refuses_a_run_that_was_never_evaluated(tmp_path):

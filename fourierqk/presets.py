@@ -1,0 +1,72 @@
+"""Sizes of models and how they are trained, as data."""
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fourierqk.model import GPTConfig
+
+__all__ = ["PRESETS", "Preset", "TrainConfig"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How to train. Lengths of time in steps, of `batch` windows each. ValueError names a value that cannot be.
+
+    filter_lr: the learning rate of parameters inside filters, 10 lr if None. A learned log frequency moves at most
+    about the sum of its learning rates, since an Adam step is about one learning rate long: at the rate that suits
+    the weights, a frequency ends near where it started, whatever the text.
+    """
+
+    steps: int = 500
+    batch: int = 16
+    lr: float = 1e-3
+    filter_lr: float | None = None
+    weight_decay: float = 0.1  # on matrices; none on norms, none inside filters
+    warmup: int = 50  # and at most half the run
+    clip: float = 1.0  # the longest gradient, in L2 over all parameters
+    eval_every: int = 100
+    eval_windows: int = 256  # few, for speed: report a run by ordered_loss and honest_loss of the model it leaves
+    seed: int = 0
+    device: str = "auto"  # cuda if there is one, else cpu; or any name torch knows
+    precision: str = "auto"  # of training: bfloat16 on a GPU that has it, else float32; evaluation is always float32
+
+    def __post_init__(self) -> None:
+        least = {"steps": 1, "batch": 1, "eval_every": 1, "eval_windows": 2, "warmup": 0, "seed": 0}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value != int(value) or value < low:
+                raise ValueError(f"{name} = {value} must be a whole number, at least {low}")
+        for name in ("lr", "filter_lr", "clip"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{name} = {value} must be a number above 0")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"weight_decay = {self.weight_decay} must be a number, at least 0")
+        if self.precision not in ("auto", "float32", "bfloat16"):
+            raise ValueError(f"precision = {self.precision!r} must be 'auto', 'float32' or 'bfloat16'")
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A size of model and the training that suits it."""
+
+    model: Mapping[str, Any]  # what GPTConfig needs beside vocab_size and block_size
+    block_size: int
+    train: TrainConfig
+
+    def gpt(self, vocab_size: int) -> GPTConfig:
+        """The shape of a model of this size, for a text of so many different tokens."""
+        return GPTConfig(vocab_size=vocab_size, block_size=self.block_size, **self.model)
+
+
+PRESETS = {
+    "tiny": Preset(  # small enough to learn three times as fast
+        dict(n_layer=2, n_head=4, n_embd=64, dropout=0.0), 128, TrainConfig(steps=800, lr=3e-3)
+    ),
+    "small": Preset(dict(n_layer=4, n_head=4, n_embd=128, dropout=0.1), 128, TrainConfig(steps=1500)),
+    "paper": Preset(  # the paper's shape and schedule; its filters learned at the rate of the weights
+        dict(n_layer=6, n_head=8, n_embd=256, dropout=0.1), 256,
+        TrainConfig(steps=5000, batch=64, lr=3e-4, warmup=200, eval_every=250),
+    ),
+}  # fmt: skip
