@@ -12,6 +12,7 @@ __all__ = ["Control", "control"]
 SLACK = 1e-5  # relative difference of two runs on the same text that is put down to round-off
 FELT = 1e-3  # the same between a text and a longer one: another shape, another order of summation
 ODD_ONE = 100  # times as far as the median logit moves: then it is measured in a unit of its own
+FEW = 8  # texts enough to see which logits move far
 ELEMENTS = 2**24  # logits of a batch of probes, at most: 64 MB
 
 
@@ -35,19 +36,19 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     blind = _blind(one[0])
     rows = max(1, min(30, ELEMENTS // one.numel()))
     subject, rows, notes = _batched(subject, rows, bases)
-    base = bases[:rows]
-    subject, repeatable, state = _repeatable(subject, unspoilt, base, edits.ids[: len(base)])
+    base, other = bases[:rows], edits.ids[: min(rows, len(bases))]
+    subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
     notes += state
     first = subject(base)
     if not _same(first, replace(subject, seed=subject.seed + 1)(base)):
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
-    if rows > 1 and not _same(first[:1], subject(torch.cat([base[:1], edits.ids[: len(base) - 1]]))[:1]):
+    if rows > 1 and not _same(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1]):
         rows = 1
         notes.append("outputs depend on the other rows of the batch: probed one row at a time")
     sizes = _sizes(subject, base[:1])
     if len(sizes) > 1:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
-    bench = Bench(rows, _unit(subject, edits, rows))
+    bench = Bench(rows, _unit(subject, edits, min(rows, FEW)))
     return Control(subject, bench, sizes, repeatable, _prefix_consistent(subject, base[:1]), tuple(notes), blind)
 
 

@@ -13,10 +13,10 @@ __all__ = ["Finding", "beside", "examine", "rerandomised"]
 
 LOUD = 0.05  # round-off of this share of what moves after the cut does not pass in silence: it could hide a leak
 TINY = 1e-12  # a dependence of less, seen in float64 alone, is none in any precision that models run in
-FEW, MANY = 4, 12  # probes to repeat in other roundings: at first, and before an acquittal
+FEW, MANY = 2, 12  # probes to repeat in other roundings: at first, and before an acquittal
 ELEMENTS = 2**24  # logits of these probes, at most
 ROUND_OFF, LEAK = 1e-5, 1e-4  # where nothing but the size of a movement is known: float32 stays below the first
-SOME = 64  # probes that are tried in float64 although nothing moved in float32
+SOME = 32  # probes that are tried in float64 although nothing moved in float32
 HUGE = 1e100  # stands for infinity, which has no mean
 
 Round = tuple[Plan, Movement]
