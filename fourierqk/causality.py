@@ -43,7 +43,7 @@ def audit(
     draws: re-drawn futures at each cut (about 25 cuts). text: ids (N,) of real text, when triggers may be rare in
     random text. positions: the map edits each of at most so many positions.
     axes: what else to ask. "train": the same in training mode, with the dice held still. "batch": whether one row of a
-    batch hears another. A leak along an axis counts in the verdict.
+    batch hears another, in eval mode. A leak along an axis counts in the verdict.
     progress: a bar after three seconds; None shows it in a terminal or notebook.
 
     Verdicts are explained in `Audit`. Unseen remain: a trigger of one token in many thousands, a branch that is

@@ -2,6 +2,7 @@
 import math
 from dataclasses import dataclass, field
 from html import escape
+from textwrap import fill
 from typing import Any
 
 import torch
@@ -68,7 +69,8 @@ class Audit:
 
     def __str__(self) -> str:
         title = f"{self.name}, {self.length} tokens, {self.probes} probes: {self.verdict.upper()}"
-        return "\n".join([title, f"  {self.meaning}", *(f"  - {e}" for e in self.evidence)])
+        lines = [(self.meaning, "  ", "  "), *((e, "  - ", "    ") for e in self.evidence)]
+        return "\n".join([title, *(fill(t, 88, initial_indent=a, subsequent_indent=b) for t, a, b in lines)])
 
     def _repr_html_(self) -> str:
         colour = {"leaks": "#c53030", "causal": "#2f855a", "inconclusive": "#b7791f"}[self.verdict]
