@@ -146,4 +146,4 @@ def test_a_leak_that_needs_a_longer_text() -> None:
     model = mixed(lambda x: torch.cat([x[:, 32:], x[:, :32]], 1) if x.shape[1] > 32 else x)(0)
     assert audit(model, V, 24, draws=4).verdict == "causal"
     a = audit(model, V, 24, draws=4, lengths=[48])
-    assert a.verdict == "leaks" and a.lengths == {24: "causal", 48: "leaks"} and "at 48 tokens: leaks" in " ".join(str(a).split())
+    assert a.verdict == "leaks" and a.lengths == {24: "causal", 48: "leaks"} and "at 48 tokens: leaks" in a.evidence
