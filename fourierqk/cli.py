@@ -1,27 +1,32 @@
-"""The command `fourierqk`: list the systems, train one, read what it writes, audit it."""
+"""The command `fourierqk`: list the systems, train one or a study of many, read what it writes, audit it."""
 import json
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
 from torch import nn
 
+from fourierqk import report as report_of
 from fourierqk.causality import audit as examine
 from fourierqk.checkpoint import CHECKPOINT
-from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.crew import conduct
+from fourierqk.data import Corpus
 from fourierqk.foreign import from_file
-from fourierqk.leakage import Loss, floor, honest_loss, shuffled_gap
-from fourierqk.model import GPT, GPTConfig, generate
-from fourierqk.records import provenance, read_json, write_json
+from fourierqk.measure import summary
+from fourierqk.model import GPTConfig, generate
+from fourierqk.records import runs_in
+from fourierqk.runs import carry_out
+from fourierqk.studies import STUDIES, Run, open_corpus
+from fourierqk.studies import preset as find_preset
+from fourierqk.studies import study as find_study
 from fourierqk.subject import Model
-from fourierqk.train import PRESETS, RECORD, History, Preset, load
-from fourierqk.train import train as train_model
+from fourierqk.train import PRESETS, load
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
@@ -56,20 +61,56 @@ def train(
     """Train a system, measure it, and write DIR/record.json. A run that was stopped goes on where it was."""
     with _failures():
         look_up(system)
-        chosen, data = _preset(preset), _corpus(corpus)
-        cfg = replace(chosen.train, steps=steps or chosen.train.steps, seed=seed, device=device)
+        size, data = find_preset(preset), open_corpus(corpus)
+        how = replace(size.train, steps=steps or size.train.steps, seed=seed, device=device)
+        run = Run(system, corpus, preset, replace(size, train=how))
         out = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{system}-{data.name}-{preset}-s{seed}")
-        torch.manual_seed(seed)
-        model = build(system, chosen.gpt(len(data.vocab)))
         resume = not restart and (out / CHECKPOINT).exists()
         typer.echo(f"{'Going on with' if resume else 'Training'} {system} on {data.name} in {out}", err=True)
-        history = train_model(model, data, cfg, out, resume=not restart)
-        record = _finished(out / RECORD, history)
-        if record is None:
-            about = {"system": system, "preset": preset, "seed": seed, "model": asdict(model.cfg), "train": asdict(cfg)}
-            record = about | _measure(model, data, history) | provenance()
-            write_json(out / RECORD, record)
-        typer.echo(_report(record) + f"\n  kept      the weights of step {history.best_step}, in {out}")
+        record = carry_out(run, data, out, resume=not restart)
+        typer.echo(summary(record) + f"\n  kept      the weights of step {record['history']['best_step']}, in {out}")
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(STUDIES)}.")],
+    preset: Annotated[str | None, typer.Option(help=f"{', '.join(PRESETS)}, instead of the study's.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many, instead of the study's.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Training steps, instead of the preset's.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time; they share the cores.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the study [runs/NAME].")] = None,
+) -> None:
+    """Train every system of a study with several seeds: one record DIR/SYSTEM-sSEED.json a run.
+
+    Repeat the command after a stop, and it goes on; several may work on one folder. Exit status 1: some runs failed.
+    """
+    with _failures():
+        runs = find_study(name, preset=preset, seeds=seeds, steps=steps).runs()
+        out = out or Path("runs") / name
+        failed = conduct(runs, out, jobs=jobs)
+        typer.echo(report_of.plain(report_of.rows(runs_in(out)[0])))
+        if failed:
+            _stop(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(f'{k}: {v}' for k, v in failed.items())}", 1)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
+) -> None:
+    """Tabulate the records in a folder. Exit status 2: some cannot be read; they are named, the others shown."""
+    with _failures():
+        if as_json and as_markdown:
+            raise ValueError("--json or --markdown, not both")
+        records, bad = runs_in(folder)
+        table = report_of.rows(records)
+        if as_json:
+            typer.echo(json.dumps(table, indent=1))
+        elif table:
+            typer.echo(report_of.markdown(table) if as_markdown else report_of.plain(table))
+        if bad or not records:
+            raise ValueError("; ".join(bad) or f"no records in {folder}")
 
 
 @app.command()
@@ -163,82 +204,9 @@ def _stop(why: str, status: int) -> None:
     raise typer.Exit(status)
 
 
-def _preset(name: str) -> Preset:
-    if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}: take {', '.join(PRESETS)}")
-    return PRESETS[name]
-
-
-def _corpus(name: str) -> Corpus:
-    if name in ("verse", "shakespeare"):
-        return verse() if name == "verse" else shakespeare()
-    if not Path(name).exists():
-        raise ValueError(f"no corpus {name!r}: it is neither verse nor shakespeare nor a file")
-    return text(name)
-
-
 def _fresh(system: str, vocab: int, length: int, preset: str) -> nn.Module:
     look_up(system)
-    return build(system, GPTConfig(vocab_size=vocab, block_size=length, **_preset(preset).model))
-
-
-def _finished(path: Path, history: History) -> dict[str, Any] | None:
-    """The record of this very run, if it was measured before; a torn one is measured again."""
-    try:
-        record = read_json(path)
-    except (FileNotFoundError, ValueError):
-        return None
-    return record if record.get("history") == asdict(history) else None
-
-
-def _measure(model: GPT, corpus: Corpus, history: History) -> dict[str, Any]:
-    """Everything a record says of a trained model, all of it from the same weights."""
-    gap, honest = shuffled_gap(model, corpus), honest_loss(model, corpus)
-    shuffled = _numbers(gap.shuffled) | {"gap": gap.gap, "unigram_entropy": gap.unigram, "below_unigram": gap.below}
-    losses = {"ordered": _numbers(gap.ordered), "shuffled": shuffled, "honest": _numbers(honest), "floor": None}
-    if corpus.oracle is not None:
-        d = floor(model, corpus)
-        oracle = gap.ordered.mean - d.mean  # on the same windows
-        losses["floor"] = {"oracle": oracle, "difference": d.mean, "se": d.se, "below": d.below}
-    a = examine(model, len(corpus.vocab), model.cfg.block_size)
-    names = ("verdict", "probes", "realised", "structural", "rel", "reach", "first_leak", "evidence")
-    return {
-        "corpus": {"name": corpus.name, "sha256": corpus.sha256, "entropy_rate": corpus.entropy_rate},
-        "losses": losses,  # nats per token
-        "audit": {name: getattr(a, name) for name in names},
-        "history": asdict(history),
-        "vocab": list(corpus.vocab),
-    }
-
-
-def _numbers(loss: Loss) -> dict[str, Any]:
-    return {"mean": loss.mean, "se": loss.se, "windows": len(loss.values)}
-
-
-def _report(record: dict[str, Any]) -> str:
-    """What the command prints, from the record alone."""
-    losses, history, a = record["losses"], record["history"], record["audit"]
-    mean = {k: f"{losses[k]['mean']:.3f} ± {losses[k]['se']:.3f}" for k in ("ordered", "shuffled", "honest")}
-    s, f = losses["shuffled"], losses["floor"]
-    lines = [
-        f"{record['system']} on {record['corpus']['name']}, {record['preset']}, seed {record['seed']}: nats per token",
-        f"  ordered   {mean['ordered']}   all positions of {losses['ordered']['windows']} windows",
-        f"  shuffled  {mean['shuffled']}   gap {s['gap']:+.3f}; unigram entropy {s['unigram_entropy']:.3f}",
-        f"  honest    {mean['honest']}   last position of {losses['honest']['windows']} windows",
-    ]
-    if f is None:
-        lines.append("  floor     unknown for this text")
-    else:
-        meaning = "below the floor: it reads the future" if f["below"] else "not below the floor"
-        lines.append(
-            f"  floor     {f['oracle']:.3f}           ordered is {f['difference']:+.3f} ± {f['se']:.3f} from it "
-            f"({f['difference'] / f['se']:+.1f} standard errors): {meaning}"
-        )
-    where = f", enters in {a['first_leak']}, {a['reach']} tokens ahead" if a["verdict"] == "leaks" else ""
-    lines.append(f"  audit     {a['verdict']} ({a['probes']} probes{where})")
-    took = f"{history['steps'][-1]} steps in {history['seconds']:.0f} s on {history['device']}"
-    lines.append(f"  speed     {history['tokens_per_second']:,.0f} tokens per second, {took}")
-    return "\n".join(lines)
+    return build(system, GPTConfig(vocab_size=vocab, block_size=length, **find_preset(preset).model))
 
 
 if __name__ == "__main__":

@@ -13,16 +13,18 @@ __all__ = ["progress_bar"]
 def progress_bar(
     wanted: bool | None, total: int, done: int = 0, unit: str = "step", delay: float = 0
 ) -> Iterator[Any]:
-    """A tqdm bar, or a silent stand-in. wanted: None means in a terminal or notebook, unless FOURIERQK_PROGRESS=0.
+    """A tqdm bar, or a stand-in. wanted: None means in a terminal or notebook, unless FOURIERQK_PROGRESS=0.
 
-    delay: seconds before it shows.
+    delay: seconds before it shows. `write(line, file)` prints a line and spoils no bar; with wanted=False, nothing.
     """
+    silent = wanted is False
     if wanted is None:
         seen = sys.stderr.isatty() or "ipykernel" in sys.modules
         wanted = seen and os.environ.get("FOURIERQK_PROGRESS") != "0"
     tqdm = _tqdm() if wanted else None
     if tqdm is None:
-        yield SimpleNamespace(update=lambda n=1: None, set_postfix=lambda **_: None)
+        write = (lambda line, file: None) if silent else (lambda line, file: print(line, file=file, flush=True))
+        yield SimpleNamespace(update=lambda n=1: None, set_postfix=lambda **_: None, write=write)
         return
     with tqdm(total=total, initial=done, unit=unit, delay=delay, dynamic_ncols=True) as bar:
         yield bar

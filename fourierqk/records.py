@@ -3,7 +3,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 from torch import Tensor
 
 __all__ = [
-    "folder", "provenance", "read_json", "read_tensors", "study", "table", "write_atomic", "write_json",
-    "write_tensors",
+    "by_system", "folder", "now", "provenance", "read_json", "read_tensors", "runs_in", "study", "table",
+    "write_atomic", "write_json", "write_tensors",
 ]  # fmt: skip
 
 
@@ -95,9 +95,23 @@ def provenance() -> dict[str, Any]:
         "python": platform.python_version(),
         "commit": commit,
         "uncommitted_changes": None if changed is None else bool(changed),
-        "machine": {"system": platform.platform(), "cores": os.cpu_count()},
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "processor": _processor()},
+        "written": now(),
     }
+
+
+def now() -> str:
+    """The time, in UTC, as a record has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _processor() -> str:
+    """The name of the processor, or at least its family."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
 
 
 def _version(name: str) -> str | None:
@@ -128,29 +142,58 @@ def folder(name: str) -> Path:
 def study(name: str) -> dict[str, list[dict[str, Any]]]:
     """The recorded runs of a study of ours, by system: ``study("verse-tiny")["base-dot"][seed]``.
 
-    FileNotFoundError lists the studies that exist.
+    FileNotFoundError lists the studies that exist; ValueError names a record that cannot be read.
     """
+    records, bad = runs_in(folder(name))
+    if bad:
+        raise ValueError(f"{name!r} is no study: {'; '.join(bad)}")
+    return by_system(records)
+
+
+def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The records of runs in a folder, by system and seed, and what is wrong with those that cannot be read.
+
+    FileNotFoundError where there is no such folder.
+    """
+    place, records, bad = Path(place), [], []
+    if not place.is_dir():
+        raise FileNotFoundError(f"there is no folder {place}")
+    for path in sorted(place.glob("*.json")):
+        try:
+            record = read_json(path)
+            if not {"system", "seed"} <= record.keys():
+                raise ValueError(f"{path} is no record of a run: it names no system or no seed")
+            records.append(record)
+        except (OSError, ValueError) as e:
+            bad.append(str(e))
+    return sorted(records, key=lambda r: (r["system"], r["seed"])), bad
+
+
+def by_system(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Records of runs, grouped by their systems; the order stays."""
     runs: dict[str, list[dict[str, Any]]] = {}
-    records = [read_json(path) for path in folder(name).glob("*.json")]
-    if not all("system" in record for record in records):
-        raise ValueError(f"{name!r} is no study: its records are not of runs")
-    for record in sorted(records, key=lambda r: (r["system"], r["seed"])):
+    for record in records:
         runs.setdefault(record["system"], []).append(record)
     return runs
 
 
 def table(runs: Mapping[str, list[dict[str, Any]]]) -> str:
-    """A study as a Markdown table, a row a system: losses in nats per token, mean and range over its seeds."""
+    """A study as a Markdown table, a row a system: losses in nats per token, mean and range over its seeds.
+
+    The floor is left out where it is unknown: only `verse` has one. `report.markdown` shows more.
+    """
+    floor = all(r["losses"].get("floor") for records in runs.values() for r in records)
 
     def spread(records: list[dict[str, Any]], loss: str) -> str:
         values = [r["losses"][loss]["mean"] for r in records]
         return f"{sum(values) / len(values):.2f} ({min(values):.2f} to {max(values):.2f})"
 
     def row(system: str, records: list[dict[str, Any]]) -> str:
-        below = sum(r["losses"]["floor"]["below"] for r in records)
+        below = [f"{sum(r['losses']['floor']['below'] for r in records)} of {len(records)}"] if floor else []
         verdict = "/".join(sorted({r["audit"]["verdict"] for r in records}))
         losses = [spread(records, loss) for loss in ("ordered", "honest")]
-        return f"| {' | '.join([f'`{system}`', *losses, f'{below} of {len(records)}', verdict])} |"
+        return f"| {' | '.join([f'`{system}`', *losses, *below, verdict])} |"
 
-    head = "| system | ordered loss | honest loss | runs below the floor | audit |\n|---|---|---|---|---|"
+    names = ["system", "ordered loss", "honest loss", *["runs below the floor"] * floor, "audit"]
+    head = f"| {' | '.join(names)} |\n{'|---' * len(names)}|"
     return "\n".join([head, *(row(*item) for item in runs.items())])

@@ -31,7 +31,7 @@ from fourierqk.filters import (
 )  # fmt: skip
 from fourierqk.model import GPT, FNet, GPTConfig, LanguageModel
 
-__all__ = ["SYSTEMS", "System", "build", "system"]
+__all__ = ["SYSTEMS", "VARIANTS", "System", "build", "system"]
 
 PERIODS = (50, 26, 10, 5)  # tokens: where the paper starts its four frequencies, from paragraph to word
 SEED = 0  # of all that is drawn once: bands, phases, rotations, projections; the same in every layer
@@ -51,9 +51,9 @@ class System:
     filter: Callable[[GPTConfig], FeatureMap] | None
 
 
-def _fourier(cfg: GPTConfig, width: float = 2) -> Filter:
-    """The paper's selector: bin 4, so 64 tokens a cycle, at first; `width` bins wide."""
-    return Gaussian(bins(4, 256), bins(width, 256), heads=cfg.n_head, learn=True)
+def _fourier(cfg: GPTConfig, width: float = 2, tokens: float = 64) -> Filter:
+    """The paper's selector: at first at `tokens` a cycle (bin 4), `width` bins wide."""
+    return Gaussian(period(tokens), bins(width, 256), heads=cfg.n_head, learn=True)
 
 
 def _four(cfg: GPTConfig) -> list[Filter]:
@@ -131,13 +131,26 @@ _ALL = (
 )  # fmt: skip
 SYSTEMS: dict[str, System] = {s.name: s for s in _ALL}
 
+# Systems with one number changed, for studies that ask what the number does. Whatever takes a name takes these too.
+VARIANTS: dict[str, System] = {
+    s.name: s
+    for s in (
+        _system("fourier-qk-sigma1", "leaks", "fourier-qk, one bin wide instead of two", lambda c: _fourier(c, 1)),
+        _system("fourier-qk-from26", "leaks", "fourier-qk, started at 26 tokens a cycle instead of 64",
+                lambda c: _fourier(c, tokens=26)),
+        _system("fourier-qk-from10", "leaks", "fourier-qk, started at 10 tokens a cycle instead of 64",
+                lambda c: _fourier(c, tokens=10)),
+    )
+}  # fmt: skip
+
 
 def system(name: str) -> System:
-    """Look a system up by name; ValueError names the nearest ones."""
-    if name not in SYSTEMS:
-        near = difflib.get_close_matches(name, SYSTEMS, n=2) or SYSTEMS
+    """Look a system or a variant of one up by name; ValueError names the nearest ones."""
+    known = SYSTEMS | VARIANTS
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=2) or SYSTEMS
         raise ValueError(f"unknown system {name!r}: did you mean {' or '.join(near)}? `fourierqk systems` lists all")
-    return SYSTEMS[name]
+    return known[name]
 
 
 def build(name: str, cfg: GPTConfig) -> LanguageModel:

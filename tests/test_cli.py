@@ -9,7 +9,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from fourierqk import cli
+from fourierqk import cli, runs
 from fourierqk.data import text, verse
 from fourierqk.leakage import floor, honest_loss, ordered_loss
 from fourierqk.records import read_json
@@ -87,7 +87,7 @@ def test_a_record_names_the_commit():
 def test_a_second_call_trains_and_measures_nothing(monkeypatch):
     first = run("train", "base-dot", "--out", "run")
     before = Path("run/record.json").read_bytes()
-    monkeypatch.setattr(cli, "_measure", lambda *_: pytest.fail("measured again"))
+    monkeypatch.setattr(runs, "measure", lambda *_: pytest.fail("measured again"))
     second = run("train", "base-dot", "--out", "run")
     assert second.exit_code == 0 and second.stdout == first.stdout
     assert Path("run/record.json").read_bytes() == before

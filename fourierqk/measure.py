@@ -1,0 +1,83 @@
+"""The record of a run: everything measured of a trained model, all of it from the same weights."""
+import time
+from dataclasses import asdict
+from typing import Any
+
+from torch import nn
+
+from fourierqk.causality import audit
+from fourierqk.data import Corpus
+from fourierqk.leakage import Loss, floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
+from fourierqk.train import History
+
+__all__ = ["measure", "summary"]
+
+SCHEMA = 1  # counts incompatible changes of a record; records made before it was written carry none
+
+
+def measure(model: nn.Module, corpus: Corpus, history: History) -> dict[str, Any]:
+    """What a record says of a trained model, in types that JSON knows. Losses in nats per token.
+
+    model: has `cfg`, as a GPT has; its kept weights, on any device. history: of its training. The wall time is that of
+    training and of this, in seconds, interruptions not counted.
+    """
+    began = time.perf_counter()
+    found = {
+        "schema": SCHEMA,
+        "corpus": {"name": corpus.name, "sha256": corpus.sha256, "entropy_rate": corpus.entropy_rate},
+        "losses": _losses(model, corpus),
+        "loss_by_position": [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()],
+        "audit": audit(model, len(corpus.vocab), model.cfg.block_size).as_dict(),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "history": asdict(history),
+        "vocab": list(corpus.vocab),
+    }
+    return {**found, "wall_seconds": round(history.seconds + time.perf_counter() - began, 3)}
+
+
+def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
+    gap = shuffled_gap(model, corpus)
+    about_gap = {"gap": gap.gap, "unigram_entropy": gap.unigram, "below_unigram": gap.below}
+    losses = {
+        "ordered": _numbers(gap.ordered),
+        "shuffled": _numbers(gap.shuffled) | about_gap,
+        "honest": _numbers(honest_loss(model, corpus)),
+        "truncated": _numbers(truncated_loss(model, corpus)),
+        "floor": None,
+    }
+    if corpus.oracle is not None:
+        d = floor(model, corpus)
+        oracle = gap.ordered.mean - d.mean  # on the same windows
+        losses["floor"] = {"oracle": oracle, "difference": d.mean, "se": d.se, "below": d.below}
+    return losses
+
+
+def _numbers(loss: Loss) -> dict[str, Any]:
+    return {"mean": loss.mean, "se": loss.se, "windows": len(loss.values)}
+
+
+def summary(record: dict[str, Any]) -> str:
+    """A record in a few lines, as `fourierqk train` prints it."""
+    losses, history, a = record["losses"], record["history"], record["audit"]
+    mean = {k: f"{losses[k]['mean']:.3f} ± {losses[k]['se']:.3f}" for k in losses if k != "floor"}
+    s, f = losses["shuffled"], losses["floor"]
+    lines = [
+        f"{record['system']} on {record['corpus']['name']}, {record['preset']}, seed {record['seed']}: nats per token",
+        f"  ordered   {mean['ordered']}   all positions of {losses['ordered']['windows']} windows",
+        f"  shuffled  {mean['shuffled']}   gap {s['gap']:+.3f}; unigram entropy {s['unigram_entropy']:.3f}",
+        f"  honest    {mean['honest']}   last position of {losses['honest']['windows']} windows",
+        f"  truncated {mean['truncated']}   last position of {losses['truncated']['windows']} prefixes",
+    ]
+    if f is None:
+        lines.append("  floor     unknown for this text")
+    else:
+        meaning = "below the floor: it reads the future" if f["below"] else "not below the floor"
+        lines.append(
+            f"  floor     {f['oracle']:.3f}           ordered is {f['difference']:+.3f} ± {f['se']:.3f} from it "
+            f"({f['difference'] / f['se']:+.1f} standard errors): {meaning}"
+        )
+    where = f", enters in {a['first_leak']}, {a['reach']} tokens ahead" if a["verdict"] == "leaks" else ""
+    lines.append(f"  audit     {a['verdict']} ({a['probes']} probes{where})")
+    took = f"{history['steps'][-1]} steps in {history['seconds']:.0f} s on {history['device']}"
+    lines.append(f"  speed     {history['tokens_per_second']:,.0f} tokens per second, {took}")
+    return "\n".join(lines)

@@ -1,0 +1,144 @@
+"""Tables of recorded runs, seeds apart from windows."""
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from fourierqk.records import by_system
+
+__all__ = ["compare", "markdown", "plain", "rows"]
+
+BASE = "base-dot"  # what every system is compared with
+LOSSES = ("ordered", "shuffled", "honest", "truncated")
+
+
+def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A row for each system, in types that JSON knows: what its seeds measured, and how they compare with base-dot.
+
+    losses: for each kind the value of every seed, their mean, and the standard errors over windows, one a seed.
+    against_base: `compare` of the honest losses. Runs of several texts or sizes make rows of their own.
+    """
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for r in records:
+        groups.setdefault((r["corpus"]["name"], r.get("preset"), r["train"]["steps"]), []).append(r)
+    return [
+        {"system": system, "corpus": corpus, "preset": size, "steps": steps, **_row(runs, of.get(BASE, []))}
+        for (corpus, size, steps), group in groups.items()
+        for of in [by_system(group)]
+        for system, runs in of.items()
+    ]
+
+
+def _row(runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, Any]:
+    losses = {kind: _loss(runs, kind) for kind in LOSSES if all(kind in r["losses"] for r in runs)}
+    floors = [r["losses"].get("floor") for r in runs]
+    own = runs[0]["system"] != BASE
+    return {
+        "seeds": [r["seed"] for r in runs],
+        "losses": losses,
+        "against_base": compare(runs, base) if own else None,
+        "below_floor": sum(f["below"] for f in floors) if all(floors) else None,
+        "audit": [r["audit"]["verdict"] for r in runs],
+        "parameters": runs[0].get("parameters"),
+        "tokens_per_second": [r["history"]["tokens_per_second"] for r in runs],
+    }
+
+
+def _loss(runs: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    values = [r["losses"][kind]["mean"] for r in runs]
+    return {"values": values, "mean": sum(values) / len(values), "se": [r["losses"][kind]["se"] for r in runs]}
+
+
+def compare(
+    runs: Iterable[dict[str, Any]], base: Iterable[dict[str, Any]], kind: str = "honest"
+) -> dict[str, Any] | None:
+    """The loss of some runs minus that of others, paired by seed: {"values", "mean", "low", "high"}, nats per token.
+
+    low, high: Student's 95 % interval of the mean over seeds, None with fewer than two pairs: the spread of trainings.
+    The error over windows is another thing, and stands beside each loss. None where no seed is in both.
+    """
+    theirs = {r["seed"]: r["losses"][kind]["mean"] for r in base}
+    d = [r["losses"][kind]["mean"] - theirs[r["seed"]] for r in runs if r["seed"] in theirs]
+    if not d:
+        return None
+    n, mean = len(d), sum(d) / len(d)
+    found = {"values": d, "mean": mean, "low": None, "high": None}
+    if n > 1:
+        half = _student(n - 1) * math.sqrt(sum((x - mean) ** 2 for x in d) / (n - 1) / n)
+        found |= {"low": mean - half, "high": mean + half}
+    return found
+
+
+def _student(df: int) -> float:
+    """The 97.5 % quantile of Student's t with a whole number of degrees of freedom, by bisection of its closed form."""
+    low, high = 0.0, 20.0
+    while high - low > 1e-10:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, df) < 0.95 else (low, middle)
+    return low
+
+
+def _within(t: float, df: int) -> float:
+    """P(|T| < t) (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
+    angle = math.atan(t / math.sqrt(df))
+    odd = df % 2
+    term = total = (math.cos(angle) if df > 1 else 0.0) if odd else 1.0
+    for k in range(2 + odd, df - 1, 2):
+        term *= math.cos(angle) ** 2 * (k - 1) / k
+        total += term
+    total *= math.sin(angle)
+    return 2 / math.pi * (angle + total) if odd else total
+
+
+HEAD = ("system", "seeds", *LOSSES, f"honest - {BASE}", "audit")
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """A row in words: losses as mean and range over the seeds, the difference with its interval over seeds."""
+
+    def spread(loss: dict[str, Any] | None) -> str:
+        if loss is None:
+            return ""
+        low, high = min(loss["values"]), max(loss["values"])
+        return f"{loss['mean']:.3f}" + (f" ({low:.3f} to {high:.3f})" if len(loss["values"]) > 1 else "")
+
+    d = row["against_base"]
+    difference = "" if d is None else f"{d['mean']:+.3f}"
+    if d and d["low"] is not None:
+        difference += f" [{d['low']:+.3f}, {d['high']:+.3f}]"
+    verdict = "/".join(sorted({*row["audit"]}))
+    if row["below_floor"]:
+        verdict += f", {row['below_floor']} below the floor"
+    losses = [spread(row["losses"].get(kind)) for kind in LOSSES]
+    return [row["system"], str(len(row["seeds"])), *losses, difference, verdict]
+
+
+def _tables(table: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
+    """The rows of each text and size, under their title."""
+    found: dict[str, list[list[str]]] = {}
+    for row in table:
+        title = f"{row['corpus']}, {row['preset']}, {row['steps']} steps: nats per token, mean and range over seeds"
+        found.setdefault(title, []).append(_cells(row))
+    return found
+
+
+def markdown(table: list[dict[str, Any]]) -> str:
+    """`rows` as Markdown, a table for each text and size."""
+
+    def line(cells: Iterable[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    parts = []
+    for title, body in _tables(table).items():
+        ticked = [[f"`{first}`", *rest] for first, *rest in body]
+        parts.append("\n".join([title, "", line(HEAD), "|---" * len(HEAD) + "|", *map(line, ticked)]))
+    return "\n\n".join(parts)
+
+
+def plain(table: list[dict[str, Any]]) -> str:
+    """`rows` in columns, for a terminal."""
+    parts = []
+    for title, body in _tables(table).items():
+        widths = [max(map(len, column)) for column in zip(HEAD, *body, strict=True)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip() for cells in [HEAD, *body]]
+        parts.append("\n".join([title, *lines]))
+    return "\n\n".join(parts)

@@ -1,0 +1,152 @@
+"""Carry out a run: train, measure, write its record, and do none of it twice.
+
+A folder holds a study. NAME.json is the record of a run, written when it ends. runs/NAME has its checkpoint, from which
+it goes on after a stop, and in the end its weights. Several processes, on one machine or on several that share the
+disk, may work on one folder: each run is locked by whoever does it.
+"""
+import contextlib
+import json
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fourierqk.checkpoint import differences
+from fourierqk.data import Corpus
+from fourierqk.lock import Busy, hold
+from fourierqk.measure import SCHEMA, measure
+from fourierqk.records import now, provenance, read_json, write_json
+from fourierqk.studies import Run, open_corpus
+from fourierqk.train import RECORD, train
+from fourierqk.zoo import build
+
+__all__ = ["carry_out", "recorded", "run_in_study"]
+
+BUSY = 75  # exit status of a worker whose run another process is at
+
+
+def carry_out(
+    run: Run, corpus: Corpus, out: str | Path, resume: bool = True, compiled: bool = False, progress: bool | None = None
+) -> dict[str, Any]:
+    """Train and measure one run in a folder of its own -> its record, also written to `out`/record.json.
+
+    What is done already is not done again. compiled: train through torch.compile. Errors: those of `train`.
+    """
+    made_by = provenance()  # the code that trains, whatever is committed meanwhile
+    with hold(out):
+        torch.manual_seed(run.seed)
+        model = build(run.system, run.size.gpt(len(corpus.vocab)))
+        how = torch.compile(model) if compiled else None
+        history = train(model, corpus, run.size.train, out, resume=resume, progress=progress, compiled=how)
+        record = _measured(Path(out) / RECORD, asdict(history))
+        if record is None:
+            about = {"system": run.system, "preset": run.preset, "seed": run.seed, "model": asdict(model.cfg)}
+            about |= {"train": asdict(run.size.train)}
+            record = about | measure(model, corpus, history) | made_by | {"written": now()}
+            write_json(Path(out) / RECORD, record)
+    return record
+
+
+def _measured(path: Path, history: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of this very training, if it was measured before; a torn or an older one is measured again."""
+    try:
+        record = read_json(path)
+    except (FileNotFoundError, ValueError):
+        return None
+    return record if (record.get("schema"), record.get("history")) == (SCHEMA, history) else None
+
+
+def workplace(folder: str | Path, run: Run) -> Path:
+    """Where a study keeps the checkpoint of a run."""
+    return Path(folder) / "runs" / run.name
+
+
+def recorded(folder: str | Path, run: Run, sha256: str) -> dict[str, Any] | None:
+    """The record of a run in the folder of a study; None where it is still to be made.
+
+    sha256: of the corpus. ValueError where the file is torn, of another version, or of another run; it says which.
+    """
+    path = Path(folder) / f"{run.name}.json"
+    if not path.exists():
+        return None
+    way_out = "Move it away and repeat, or take another folder"
+    try:
+        record = read_json(path)
+    except ValueError as e:
+        raise ValueError(f"{e}. {way_out}") from None
+    if (version := record.get("schema")) != SCHEMA:
+        raise ValueError(f"{path} is a record of version {version}, this is version {SCHEMA}. {way_out}")
+    if differ := differences(_essence(record), _expected(run, sha256)):
+        raise ValueError(f"{path} is of another run: {'; '.join(differ)}. {way_out}")
+    return record
+
+
+def _essence(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of the run that it is of, beside what was measured."""
+    model = {k: v for k, v in record["model"].items() if k != "vocab_size"}
+    train = {k: v for k, v in record["train"].items() if k != "device"}
+    about = {k: record[k] for k in ("system", "preset", "seed")}
+    return {**about, "model": model, "train": train, "corpus.sha256": record["corpus"]["sha256"]}
+
+
+def _expected(run: Run, sha256: str) -> dict[str, Any]:
+    about = {"system": run.system, "preset": run.preset, "seed": run.seed, "corpus": {"sha256": sha256}}
+    return _essence({**about, "model": asdict(run.size.gpt(1)), "train": asdict(run.size.train)})
+
+
+def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[str, Any]:
+    """Carry out one run of a study, unless its record is there -> its record, written to the study's folder.
+
+    Busy where another process is at it; other errors are those of `train`, `recorded` and `open_corpus`.
+    """
+    corpus, out = open_corpus(run.corpus), workplace(folder, run)
+    with hold(out):
+        record = recorded(folder, run, corpus.sha256)
+        if record is None:
+            record = carry_out(run, corpus, out, compiled=compiled, progress=False)
+            write_json(Path(folder) / f"{run.name}.json", record)
+    return record
+
+
+# a worker: python -m fourierqk.runs FOLDER, with its order, one line of JSON, at its standard input
+
+
+def order(run: Run, threads: int, compiled: bool) -> bytes:
+    """What a worker is told to do."""
+    return json.dumps({"run": run.as_dict(), "threads": threads, "compiled": compiled}).encode() + b"\n"
+
+
+def _work(folder: Path) -> int:
+    """Do what is ordered -> exit status. The last line of the standard error says why it failed."""
+    todo = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_follow, daemon=True).start()
+    torch.set_num_threads(todo["threads"])
+    try:
+        run_in_study(folder, Run.from_dict(todo["run"]), todo["compiled"])
+    except Busy:
+        return BUSY
+    except (ValueError, OSError, FloatingPointError) as e:
+        print(" ".join(str(getattr(e, "strerror", None) or e).split()), file=sys.stderr)
+        return 1
+    except Exception:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _follow() -> None:
+    """End with the study: when it is gone, however it went, the pipe from it closes."""
+    with contextlib.suppress(OSError):
+        while os.read(0, 1):  # past sys.stdin, whose lock a waiting thread would hold when the interpreter ends
+            pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(_work(Path(sys.argv[1])))

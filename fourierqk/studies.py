@@ -1,0 +1,113 @@
+"""Studies as data: which systems are trained on which text, at which size, with how many seeds."""
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.presets import PRESETS, Preset, TrainConfig
+from fourierqk.zoo import SYSTEMS
+from fourierqk.zoo import system as look_up
+
+__all__ = ["STUDIES", "Run", "Study", "open_corpus", "preset", "study"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training of one system: everything that decides what comes out, but for the machine.
+
+    corpus: a name that `open_corpus` takes. preset: what the record calls the size. The seed and the number of steps
+    are those of `size.train`.
+    """
+
+    system: str
+    corpus: str
+    preset: str
+    size: Preset
+
+    @property
+    def seed(self) -> int:
+        return self.size.train.seed
+
+    @property
+    def name(self) -> str:
+        """What its files are called, within a study."""
+        return f"{self.system}-s{self.seed}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in types that JSON knows; `from_dict` makes the run again."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Run":
+        size = dict(data["size"])
+        return cls(**{**data, "size": Preset(**{**size, "train": TrainConfig(**size["train"])})})
+
+
+@dataclass(frozen=True)
+class Study:
+    """Runs of several systems that are alike in all but the system and the seed.
+
+    systems: the most telling first. seeds: how many, from 0. steps: of training, instead of the preset's.
+    """
+
+    systems: tuple[str, ...]
+    corpus: str
+    preset: str
+    seeds: int = 3
+    steps: int | None = None
+
+    def runs(self) -> tuple[Run, ...]:
+        """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
+        size = preset(self.preset)
+        steps = self.steps or size.train.steps
+        if self.seeds < 1:
+            raise ValueError(f"seeds = {self.seeds} must be at least 1")
+        sizes = [replace(size, train=replace(size.train, steps=steps, seed=seed)) for seed in range(self.seeds)]
+        return tuple(Run(look_up(s).name, self.corpus, self.preset, size) for size in sizes for s in self.systems)
+
+
+FIRST = (
+    "base-dot", "fourier-qk", "multifourier-qk", "sliding-fourier-qk", "causal-morlet", "random-qk",
+    "causal-morlet-identity", "fourier-qk-sigma1",
+)  # fmt: skip
+STARTS = ("fourier-qk-from26", "fourier-qk-from10")
+
+STUDIES: dict[str, Study] = {
+    "verse-tiny": Study(FIRST, "verse", "tiny"),
+    "shakespeare-small": Study(FIRST, "shakespeare", "small"),
+    # every other system, and base-dot anew: it too is to be judged after so few steps
+    "shakespeare-small-once": Study(
+        ("base-dot", *(s for s in SYSTEMS if s not in FIRST)), "shakespeare", "small", seeds=1, steps=600
+    ),
+    "shakespeare-paper": Study((*FIRST, *STARTS), "shakespeare", "paper"),  # for a GPU
+}
+
+
+def study(name: str, **changes: Any) -> Study:
+    """A study by its name; changes: fields to replace, None leaves one as it is. ValueError lists the known ones."""
+    if name not in STUDIES:
+        near = difflib.get_close_matches(name, STUDIES, n=1)
+        guess = f"did you mean {near[0]}? " if near else ""
+        raise ValueError(f"unknown study {name!r}: {guess}There are {', '.join(STUDIES)}")
+    return replace(STUDIES[name], **{field: value for field, value in changes.items() if value is not None})
+
+
+def preset(name: str) -> Preset:
+    """A size by its name; ValueError lists the known ones."""
+    if name not in PRESETS:
+        raise ValueError(f"unknown preset {name!r}: take {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def open_corpus(name: str) -> Corpus:
+    """The text of a name: verse, shakespeare, shakespeare-words, or a file. ValueError where it is none of them."""
+    known = {
+        "verse": verse, "shakespeare": shakespeare, "shakespeare-words": lambda: shakespeare(level="word"),
+    }  # fmt: skip
+    if name in known:
+        return known[name]()
+    if not Path(name).exists():
+        raise ValueError(f"no corpus {name!r}: it is neither verse nor shakespeare nor a file")
+    return text(name)
