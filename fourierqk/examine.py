@@ -41,8 +41,12 @@ class Finding:
 
     @property
     def tolerance(self) -> float:
-        """Movement of a position, in logits, up to which it is put down to round-off."""
-        return 5 * self.noise
+        """Movement of a position, in logits, up to which it is put down to round-off.
+
+        The plainest movement of a leak is none: a choice between equals, which a rounding may turn, is not noise.
+        """
+        plainest = max(m.before.max().item() for _, m in self.rounds)
+        return min(5 * self.noise, plainest / 2) if self.verdict == "leaks" else 5 * self.noise
 
     def place(self) -> Place | None:
         """Where the dependence enters, as far as modules show it."""
