@@ -1,6 +1,7 @@
 # Everything a reader or a contributor runs. `make` alone lists it.
 #   PYTHON    the Python that makes the environment (3.11 or later); found by itself
 #   PORT      where `make serve` listens on 127.0.0.1
+#   JOBS      test files that run at a time
 #   PIP_ARGS  more words for pip, say a folder of wheels: make book PIP_ARGS="--find-links DIR"
 
 # Idle OpenMP threads sleep instead of spinning: a tiny model on two busy cores then trains ten times as fast.
@@ -9,6 +10,7 @@ export OMP_WAIT_POLICY ?= PASSIVE
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8000
+JOBS ?= 2
 SITE := book/_build/html/index.html
 TOO_OLD := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 python; do \
@@ -57,7 +59,7 @@ serve: book
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory book/_build/html
 
 test: book
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lab: $(VENV)/installed-lab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book

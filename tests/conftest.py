@@ -51,6 +51,17 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture
+def one_thread():
+    """Models of a few hundred weights spend their time waiting for a second thread, above all on a busy machine."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     skipped = [report for report in terminalreporter.stats.get("skipped", []) if "no browser" in str(report.longrepr)]
     if skipped:

@@ -17,6 +17,8 @@ from fourierqk.probes import KINDS, cuts, plan_redraws
 from fourierqk.subject import modules_of, roots
 from fourierqk.zoo import build
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 def told(answer: object) -> str:
     """What an answer or an error says, on one line."""
