@@ -67,7 +67,7 @@ class Attention(nn.Module):
 class FourierMixing(nn.Module):
     """What FNet has in the place of attention: the real part of a DFT over time and channels (Lee-Thorp et al. 2021).
 
-    Nothing is learned, and no mask is possible: every position hears every other. The DFT is scaled to keep energy
+    Nothing is learned, and nothing is masked: every position hears every other. The DFT is scaled to keep energy
     (1 / sqrt(T C)); FNet leaves it out, and a LayerNorm after the sum takes its place there.
     """
 
