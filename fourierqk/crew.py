@@ -59,7 +59,7 @@ def conduct(
 def _try_to_write(folder: Path) -> None:
     """OSError now, rather than after hours, where files cannot be made."""
     probe = folder / f".probe.{os.getpid()}"
-    write_atomic(probe, b"x" * 65536)
+    write_atomic(probe, b"x" * 4096)
     probe.unlink()
 
 
