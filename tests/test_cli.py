@@ -1,4 +1,5 @@
 """The command line: what it prints and writes, and one clear line with the right exit status when a thing is wrong."""
+import fcntl
 import json
 import subprocess
 import sys
@@ -160,6 +161,16 @@ def test_another_run_in_the_folder_is_refused_until_restart():
     assert read_json("run/record.json")["train"]["steps"] == 12
     assert run("train", "base-dot", "--out", "run", "--steps", 8, "--restart").exit_code == 0
     assert read_json("run/record.json")["train"]["steps"] == 8
+
+
+def test_a_folder_where_another_process_trains_is_refused_with_its_name():
+    Path("run").mkdir()
+    with open("run/.lock", "a+") as other:
+        other.write("process 7 on another host"), other.flush()
+        fcntl.flock(other, fcntl.LOCK_EX)
+        line = refused(run("train", "base-dot", "--out", "run"))
+        assert "in use by another process (process 7 on another host)" in line
+    assert run("train", "base-dot", "--out", "run", "--steps", 4).exit_code == 0
 
 
 def test_a_restart_that_fails_leaves_no_record_of_the_old_run(monkeypatch):
