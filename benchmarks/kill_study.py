@@ -78,7 +78,7 @@ def differences(a: object, b: object, name: str = "") -> list[str]:
         return [d for i, (x, y) in enumerate(zip(a, b, strict=True)) for d in differences(x, y, f"{name}[{i}]")]
     if isinstance(a, float) and isinstance(b, float):
         return [] if abs(a - b) <= 1e-6 else [f"{name}: {a} and {b}"]
-    return [] if a == b else [f"{name}: {a} and {b}"]
+    return [] if a == b else [f"{name}: {str(a)[:80]} and {str(b)[:80]}"]
 
 
 def main(kills: int) -> None:
@@ -101,9 +101,11 @@ def main(kills: int) -> None:
                     file.unlink()
         if subprocess.run(command).returncode:
             sys.exit("the study does not end well")
-        conduct(runs(text), Path(folder) / "whole", jobs=2, progress=False)
+        if failed := conduct(runs(text), Path(folder) / "whole", jobs=2, progress=False):
+            sys.exit(f"the undisturbed study does not end well: {failed}")
         (killed, torn), (whole, _) = runs_in(place), runs_in(Path(folder) / "whole")
-        wrong = [*torn, *differences(killed, whole)]
+        by_name = [{f"{r['system']}-s{r['seed']}": r for r in records} for records in (killed, whole)]
+        wrong = [*torn, *differences(*by_name)] + ["a run is there twice"] * (len(killed) != len(runs(text)))
         sys.exit("\n".join(wrong) or print(f"{kills} kills: {len(killed)} records, all equal to the undisturbed ones"))
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from torch import Tensor
 
 __all__ = [
-    "by_system", "folder", "now", "provenance", "read_json", "read_tensors", "runs_in", "study", "table",
-    "write_atomic", "write_json", "write_tensors",
+    "by_system", "folder", "now", "provenance", "read_json", "read_tensors", "runs_in", "study", "sweep",
+    "table", "write_atomic", "write_json", "write_tensors",
 ]  # fmt: skip
 
 
@@ -37,6 +37,13 @@ def write_atomic(path: str | Path, data: bytes) -> None:
             temp.unlink(missing_ok=True)
         except OSError:  # the folder cannot be reached at all: the first error says so
             pass
+
+
+def sweep(path: str | Path) -> None:
+    """Remove what writers of a file left beside it when they were killed. Only for who alone may write it now."""
+    path = Path(path)
+    for left in path.parent.glob(f".{path.name}.*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 def write_json(path: str | Path, record: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from fourierqk.checkpoint import differences
 from fourierqk.data import Corpus
 from fourierqk.lock import Busy, hold
 from fourierqk.measure import SCHEMA, measure
-from fourierqk.records import now, provenance, read_json, write_json
+from fourierqk.records import now, provenance, read_json, sweep, write_json
 from fourierqk.studies import Run, open_corpus
 from fourierqk.train import RECORD, train
 from fourierqk.zoo import build
@@ -46,6 +46,7 @@ def carry_out(
         history = train(model, corpus, run.size.train, out, resume=resume, progress=progress, compiled=how)
         record = _measured(Path(out) / RECORD, asdict(history))
         if record is None:
+            sweep(Path(out) / RECORD)
             about = {"system": run.system, "preset": run.preset, "seed": run.seed, "model": asdict(model.cfg)}
             about |= {"train": asdict(run.size.train)}
             record = about | measure(model, corpus, history) | made_by | {"written": now()}
@@ -107,6 +108,7 @@ def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[s
     """
     corpus, out = open_corpus(run.corpus), workplace(folder, run)
     with hold(out):
+        sweep(Path(folder) / f"{run.name}.json")
         record = recorded(folder, run, corpus.sha256)
         if record is None:
             record = carry_out(run, corpus, out, compiled=compiled, progress=False)

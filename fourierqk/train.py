@@ -24,7 +24,7 @@ from fourierqk.lock import hold
 from fourierqk.model import GPTConfig, filter_parameters
 from fourierqk.presets import PRESETS, Preset, TrainConfig
 from fourierqk.progress import progress_bar
-from fourierqk.records import read_json
+from fourierqk.records import read_json, sweep
 from fourierqk.zoo import build
 
 __all__ = ["PRESETS", "History", "Preset", "TrainConfig", "load", "optimiser", "schedule", "train"]
@@ -156,6 +156,7 @@ class _Run:
         if self.path is None:
             return
         self.identity = checkpoint.identity(self.model, self.corpus, asdict(self.cfg))
+        sweep(self.path)
         if resume and self.path.exists():
             self.best, history = checkpoint.restore(self.path, self.identity, self.model, self.opt)
             self.history = History.from_json(json.dumps(history))

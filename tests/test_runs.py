@@ -163,6 +163,18 @@ def test_a_run_that_is_recorded_or_only_unwritten_is_not_done_again(text, tmp_pa
     assert run_in_study(tmp_path, run) == first == read_json(tmp_path / "base-dot-s0.json")
 
 
+def test_what_a_killed_writer_left_is_swept_up(text, tmp_path):
+    (run,) = tiny(text, "base-dot", steps=4)
+    out = workplace(tmp_path, run)
+    out.mkdir(parents=True)
+    left = [out / ".checkpoint.safetensors.7.tmp", out / ".record.json.7.tmp", tmp_path / ".base-dot-s0.json.7.tmp"]
+    other = tmp_path / ".random-qk-s0.json.7.tmp"  # somebody may be writing it
+    for path in (*left, other):
+        path.write_text("half a fi")
+    run_in_study(tmp_path, run)
+    assert [*tmp_path.rglob("*.tmp")] == [other]
+
+
 def test_training_through_a_compiled_model(text):
     class Through(torch.nn.Module):
         def __init__(self, inner):
@@ -227,7 +239,7 @@ def test_a_study_killed_at_random_moments_and_shared_by_two_ends_as_an_undisturb
         done_here = [line for line in said.splitlines() if f"] {run.name}: " in line and "another process" not in line]
         assert len(done_here) <= 1, "done twice"
     left = {path.name for path in place.iterdir()} - {f"{run.name}.json" for run in made}
-    assert left == {"runs"} and not [*place.rglob("*.tmp")] and not [*place.rglob(".probe*")]
+    assert left == {"runs"} and not [*place.rglob("*.tmp")]
 
 
 def test_a_run_that_fails_is_named_and_stops_no_other(text, tmp_path, capfd):
