@@ -30,7 +30,7 @@ def audit(
     draws: int = 20,
     seed: int = 0,
     text: Tensor | None = None,
-    positions: int = 128,
+    positions: int = 512,
     lengths: Sequence[int] = (),
     axes: Sequence[str] = (),
     progress: bool | None = None,
@@ -42,13 +42,16 @@ def audit(
     length: tokens of the probes; lengths: further ones to try, for a leak may need a longer text.
     draws: re-drawn futures at each cut (about 25 cuts). text: ids (N,) of real text, when triggers may be rare in
     random text. positions: the map edits each of at most so many positions.
-    axes: what else to ask. "train": the same in training mode, with the dice held still. "batch": whether one row of a
-    batch hears another, in eval mode. A leak along an axis counts in the verdict.
+    axes: what else to ask. "train": the same in training mode, for four throws of the dice. "batch": whether one row of
+    a batch hears another, in eval mode. A leak along an axis counts in the verdict.
     progress: a bar after three seconds; None shows it in a terminal or notebook.
 
-    Verdicts are explained in `Audit`. Unseen remain: a trigger of one token in many thousands, a branch that is
-    switched off inside an opaque function (inside an nn.Module, a re-randomised copy shows it), a leak that needs a
-    longer text than was tried. ValueError: the model fails, returns something else than logits, or no number at all.
+    Verdicts are explained in `Audit`. Unseen remain: a trigger rarer than the probes, such as one pair of tokens among
+    thousands (`text` helps where real text has it); a branch that is switched off inside an opaque function, or by a
+    frozen weight or a buffer (trainable weights are drawn anew in a copy); a leak that needs a longer text than was
+    tried, or, beyond `positions` tokens, one between two neighbours; a code that another rounding would change
+    (chaos); a maximum over a whole batch that no probe exceeds. ValueError: the model fails, returns something other
+    than logits, or no number at all.
     """
     ask = _Question(vocab_size, length, draws, seed, text, positions)
     _check(model, ask, lengths, axes)
@@ -103,6 +106,8 @@ def _check(model: Model, ask: _Question, lengths: Sequence[int], axes: Sequence[
         value = getattr(ask, name)
         if not isinstance(value, Integral) or value < least:
             raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
+    if not isinstance(lengths, Sequence):
+        raise ValueError(f"lengths = {lengths!r} must be a list of whole numbers")
     longest = block_size(model)
     for n in (ask.length, *lengths):
         if not isinstance(n, Integral) or n < 2 or n > (longest or n):
@@ -159,12 +164,14 @@ def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Finding | No
 
 
 def _in_training(model: Model, ask: _Question) -> str:
-    """The verdict in training mode: dice are the same for a probe and its base, so that dropout holds still."""
-    subject, _ = _subject(model, ask.seed)
-    subject, few = replace(subject, training=True), ask.redraws(min(ask.draws, 4), ask.seed)
-    held = control(subject, few.bases, ask.edits(few.bases[0]))
-    found = examine(held.subject, [few], held.bench)
-    return found.verdict if held.repeatable else "inconclusive"
+    """The gravest verdict in training mode, over some throws of the dice, each the same for a probe and its base."""
+    verdicts = []
+    for seed in range(ask.seed, ask.seed + THROWS):
+        subject, _ = _subject(model, seed)
+        subject, few = replace(subject, training=True), ask.redraws(1, seed)
+        held = control(subject, few.bases, ask.edits(few.bases[0]))
+        verdicts.append(examine(held.subject, [few], held.bench).verdict if held.repeatable else "inconclusive")
+    return max(verdicts, key=SEVERITY.index)
 
 
 def _across_rows(model: Model, ask: _Question) -> str:
@@ -176,6 +183,7 @@ def _across_rows(model: Model, ask: _Question) -> str:
     return {True: "leaks", None: "inconclusive", False: "causal"}[steady.repeats if held.repeatable else None]
 
 
+THROWS = 4  # of the dice in training mode
 AXES = {"train": _in_training, "batch": _across_rows}
 SEVERITY = ("causal", "inconclusive", "leaks")
 

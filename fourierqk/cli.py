@@ -3,7 +3,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -159,7 +159,8 @@ def audit(
         if tokens is None:
             raise ValueError("this model does not say how many tokens it knows: give --vocab")
         first, *more = length or [getattr(cfg, "block_size", 256)]
-        result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed)
+        with redirect_stdout(sys.stderr):  # what a stranger's model prints is no part of the answer
+            result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed)
         typer.echo(json.dumps(result.as_dict(), indent=2) if as_json else str(result))
     raise typer.Exit(EXIT[result.verdict])
 

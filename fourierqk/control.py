@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fourierqk.probes import Bench, Plan, Subject, change
+from fourierqk.probes import Bench, Plan, Subject, alike, change
 
 __all__ = ["Control", "control"]
 
@@ -40,9 +40,9 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
     notes += state
     first = subject(base)
-    if not _same(first, replace(subject, seed=subject.seed + 1)(base)):
+    if not alike(first, replace(subject, seed=subject.seed + 1)(base), SLACK):
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
-    if rows > 1 and not _same(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1]):
+    if rows > 1 and not alike(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1], SLACK):
         rows = 1
         notes.append("outputs depend on the other rows of the batch: probed one row at a time")
     sizes = _sizes(subject, base[:1])
@@ -97,12 +97,12 @@ def _repeatable(
 ) -> tuple[Subject, bool, list[str]]:
     """Whether the same texts give the same output after others; perhaps only from a copy that has seen nothing."""
     first, _, again = subject(base), subject(other), subject(base)
-    if _same(first, again):
+    if alike(first, again, SLACK):
         return subject, True, []
     if unspoilt is None:
         return subject, False, ["the model cannot be copied: whether it keeps state between calls is unknown"]
     unspoilt = replace(unspoilt, copies=subject.copies)
-    if _same(unspoilt(base), unspoilt(base)):
+    if alike(unspoilt(base), unspoilt(base), SLACK):
         return unspoilt, True, ["the model keeps state between calls: every probe ran on a fresh copy"]
     return subject, False, []
 
@@ -112,17 +112,11 @@ def _sizes(subject: Subject, text: Tensor) -> tuple[int, ...]:
     known = subject(text)
     for copies in (1, 2, 3):
         try:
-            if not _same(known, replace(subject, copies=copies)(text)):
+            if not alike(known, replace(subject, copies=copies)(text), SLACK):
                 return 1, 2, 3
         except ValueError:  # it cannot be asked so
             continue
     return (subject.copies,)
-
-
-def _same(a: Tensor, b: Tensor, slack: float = SLACK) -> bool:
-    """Equal up to round-off, number by number, each beside itself and the median logit of its position."""
-    size = a.abs().nan_to_num(posinf=0)
-    return bool((change(a, b).abs() <= slack * (size + size.median(-1, keepdim=True).values)).all())
 
 
 def _unit(subject: Subject, edits: Plan, rows: int) -> Tensor | float:
@@ -144,6 +138,6 @@ def _prefix_consistent(subject: Subject, text: Tensor) -> bool | None:
     """Whether a shorter text gives the same outputs as the beginning of a longer one; None where it is refused."""
     whole, length = subject(text), text.shape[1]
     try:
-        return all(_same(subject(text[:, :n]), whole[:, :n], FELT) for n in {length // 2, length - 1} - {0})
+        return all(alike(subject(text[:, :n]), whole[:, :n], FELT) for n in {length // 2, length - 1} - {0})
     except ValueError:
         return None

@@ -30,7 +30,10 @@ def from_file(place: str, checkpoint: Path | None = None) -> Model:
     found = getattr(_run(path), name, None)
     if not callable(found):
         raise ValueError(f"{path} has no {name!r} that could be called: name a function that makes the model")
-    model = found() if not isinstance(found, nn.Module) and _takes_nothing(found) else found
+    try:
+        model = found() if not isinstance(found, nn.Module) and _takes_nothing(found) else found
+    except SystemExit as e:
+        raise ValueError(f"{name}() in {path} ends the program ({e.code}) instead of making a model") from e
     if not callable(model):
         raise ValueError(f"{name}() in {path} made {type(model).__name__}, no callable ids (B, T) -> logits (B, T, V)")
     if checkpoint is not None:

@@ -10,6 +10,7 @@ All losses are in nats per token, evaluated in float32 and eval mode, on a fixed
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 
 import torch
 import torch.nn.functional as F
@@ -94,15 +95,15 @@ def _length(model: Model, length: int | None) -> int:
     longest = block_size(model)
     if length is None and longest is None:
         raise ValueError("this model does not say how long its windows are: give length=, the length it was trained on")
-    if length is not None and (length < 1 or length > (longest or length)):
+    if length is not None and not (isinstance(length, Integral) and 1 <= length <= (longest or length)):
         limit = f" and at most block_size = {longest}" * bool(longest)
-        raise ValueError(f"length = {length} must be at least 1" + limit)
+        raise ValueError(f"length = {length!r} must be a whole number, at least 1" + limit)
     return length or longest
 
 
 def _windows(corpus: Corpus, windows: int, length: int, seed: int) -> tuple[Tensor, Tensor, Tensor, tuple]:
-    if windows < 1:
-        raise ValueError(f"windows = {windows} must be at least 1")
+    if not isinstance(windows, Integral) or windows < 1:
+        raise ValueError(f"windows = {windows!r} must be a whole number, at least 1")
     return (*corpus.windows("val", windows, length, seed), (corpus.name, "val", windows, length, seed))
 
 

@@ -67,7 +67,7 @@ def locate(subject: Subject, pair: Pair) -> Place | None:
             if _jumps(slots, i):
                 jumps.append(replace(_place(subject, path, calls), steady=False))
             calls.append(call)
-    except _UnpairedError:
+    except (_UnpairedError, ValueError):  # or the model does not let itself be rounded otherwise
         pass
     return jumps[0] if jumps else None
 
@@ -86,25 +86,26 @@ def _traces(subject: Subject, pair: Pair) -> tuple[_Trace, _Trace]:
 
 @dataclass(frozen=True)
 class _Slot:
-    """One axis of one tensor of a call, along which time may run, and the movements before the cut to follow there.
+    """One tensor of a call, the axes along which time may run, and the movements before the cut to follow there.
 
-    Of every tensor only the largest movements are kept: all activations in all roundings would not fit.
+    Scores of all pairs of tokens have two such axes: there the past is where both lie before the cut. Of every tensor
+    only the largest movements are kept: all activations in all roundings would not fit.
     """
 
     call: int
     side: int
     item: int
-    axis: int
+    axes: tuple[int, ...]
     cut: int
     index: Tensor
     least: Tensor
     before: float  # the largest movement before the cut
-    after: float  # and at or after it
+    most: float  # and anywhere
 
     def read(self, traces: tuple[_Trace, _Trace]) -> Tensor:
         try:
             a, b = (trace[self.call][self.side][self.item] for trace in traces)
-            return change(*(t.narrow(self.axis, 0, self.cut).double() for t in (a, b))).flatten()[self.index].cpu()
+            return change(*(_past(t, self.axes, self.cut).double() for t in (a, b))).flatten()[self.index].cpu()
         except (IndexError, RuntimeError):  # another rounding, other calls
             raise _UnpairedError from None
 
@@ -116,37 +117,40 @@ def _slots(traces: tuple[_Trace, _Trace], cut: int, length: int) -> list[_Slot]:
             for item, (a, b) in enumerate(zip(left[side], right[side], strict=True)):
                 if a.shape != b.shape:
                     raise _UnpairedError
-                axes = [axis for axis, n in enumerate(a.shape) if n == length]
-                found += [_Slot(call, side, item, axis, cut, *_follow(a.double(), b.double(), axis, cut, grain(a)))
-                          for axis in axes]  # fmt: skip
+                axes = tuple(axis for axis, n in enumerate(a.shape) if n == length)
+                if axes:
+                    followed = _follow(a.double(), b.double(), axes, cut, grain(a))
+                    found.append(_Slot(call, side, item, axes, cut, *followed))
     return found
 
 
-def _follow(a: Tensor, b: Tensor, axis: int, cut: int, eps: float) -> tuple[Tensor, Tensor, float, float]:
-    """Which movements before the cut to follow, the least of each that can count, the largest before and after."""
+def _past(t: Tensor, axes: tuple[int, ...], cut: int) -> Tensor:
+    for axis in axes:
+        t = t.narrow(axis, 0, cut)
+    return t
+
+
+def _follow(a: Tensor, b: Tensor, axes: tuple[int, ...], cut: int, eps: float) -> tuple[Tensor, Tensor, float, float]:
+    """Which movements before the cut to follow, the least of each that can count, the largest before and anywhere."""
     moved = change(a, b).abs()
-    past = moved.narrow(axis, 0, cut).flatten()
-    least = (ULPS * eps * a.abs()).nan_to_num(posinf=0).narrow(axis, 0, cut).flatten()
+    past = _past(moved, axes, cut).flatten()
+    least = _past((ULPS * eps * a.abs()).nan_to_num(posinf=0), axes, cut).flatten()
     index = largest(past, least)
-    after = moved.narrow(axis, cut, moved.shape[axis] - cut)
-    return index, least[index].cpu(), past.max().item(), after.max().item()
+    return index, least[index].cpu(), past.max().item(), moved.max().item()
 
 
 def _jumps(slots: list[_Slot], call: int) -> bool:
     """Whether a call makes much movement before the cut out of none at all, in the machine's own rounding."""
     still = all(s.before == 0 for s in slots if (s.call, s.side) == (call, INPUTS))
-    return still and any(s.before > EXACT * s.after for s in slots if (s.call, s.side) == (call, OUTPUTS))
+    return still and any(s.before > EXACT * s.most for s in slots if (s.call, s.side) == (call, OUTPUTS))
 
 
 def _moves(slots: list[_Slot], read: Callable[[int], list[Tensor]], call: int, side: int) -> bool | None:
     """Whether any tensor on one side of a call moves before the cut, in every rounding; None without a time axis."""
-    verdicts: dict[int, list[bool]] = {}
-    for j, slot in enumerate(slots):
-        if (slot.call, slot.side) == (call, side):
-            steady = len(slot.index) and steadiness(lambda key: (read(key)[j], slots[j].least), slot.after).repeats  # noqa: B023
-            verdicts.setdefault(slot.item, []).append(bool(steady))
-    # where several axes have the text's length, one along which the past holds still clears the tensor
-    return any(all(axes) for axes in verdicts.values()) if verdicts else None
+    found = [(j, slot) for j, slot in enumerate(slots) if (slot.call, slot.side) == (call, side)]
+    steady = [len(slot.index) and steadiness(lambda key: (read(key)[j], slots[j].least), slot.most).repeats  # noqa: B023
+              for j, slot in found]  # fmt: skip
+    return any(steady) if found else None
 
 
 def _trace(subject: Subject, ids: Tensor) -> _Trace:
@@ -162,6 +166,8 @@ def _trace(subject: Subject, ids: Tensor) -> _Trace:
 
     for root in roots(model):
         for path, m in root.named_modules():
+            if isinstance(m, torch.jit.ScriptModule):  # takes no hooks: whoever calls it is as near as one can get
+                continue
             handles.append(m.register_forward_pre_hook(enter, with_kwargs=True))
             handles.append(m.register_forward_hook(leave(path), with_kwargs=True))
     try:

@@ -19,7 +19,8 @@ from fourierqk.rounding import Rounding, grain, shake
 from fourierqk.subject import Model, at_rest, device_of, logits, modules_of
 
 __all__ = [
-    "Bench", "Movement", "Pair", "Plan", "Subject", "change", "cuts", "kept", "measure", "plan_edits", "plan_redraws",
+    "Bench", "Movement", "Pair", "Plan", "Subject", "alike", "change", "cuts", "kept", "measure", "plan_edits",
+    "plan_redraws",
 ]  # fmt: skip
 
 KINDS = ("uniform", "unigram", "constant", "permuted", "edit at the cut", "edit at the end")
@@ -73,7 +74,7 @@ class Subject:
         """ids (B, T) -> logits (B, T, V), in float32 at least, detached, still on the model's device."""
         model, ids = self.instance(), ids.to(self.device).repeat_interleave(self.copies, 0)
         with at_rest(model, self.training), self.arithmetic():
-            z = logits(model, ids)[:: self.copies].detach()
+            z = logits(model, ids)[:: self.copies].detach().clone()  # a model may use its output's memory again
         return z if z.dtype == torch.float64 else z.float()
 
     def copied(self, dtype: torch.dtype | None = None) -> "Subject | None":
@@ -255,6 +256,12 @@ def change(a: Tensor, b: Tensor) -> Tensor:
     if not d.isfinite().all():
         d = torch.where((a == b) | (a.isnan() & b.isnan()), 0, d).nan_to_num(nan=torch.inf, posinf=torch.inf)
     return d
+
+
+def alike(a: Tensor, b: Tensor, slack: float) -> bool:
+    """Equal up to a share `slack` of each number and of the median logit of its position."""
+    size = a.abs().nan_to_num(posinf=0)
+    return bool((change(a, b).abs() <= slack * (size + size.median(-1, keepdim=True).values)).all())
 
 
 def measure(subject: Subject, plan: Plan, bench: Bench) -> Movement:

@@ -93,13 +93,13 @@ def block_size(model: Model) -> int | None:
 
 @contextmanager
 def at_rest(model: Model, training: bool = False) -> Iterator[None]:
-    """Eval mode (or training mode), no gradients, no autocast; every module's own mode is put back afterwards."""
+    """Eval mode without gradients, or training mode with them; no autocast; modes are put back afterwards."""
     modules = modules_of(model)
-    modes = [(m, m.training) for m in modules]
+    modes = [(m, m.training) for m in modules if hasattr(m, "training")]  # a frozen script has no mode left
     try:
         for m, _ in modes:
             m.training = training  # not eval(): a mode is a flag of each module, and some override train()
-        with torch.no_grad(), torch.autocast(_device(modules).type, enabled=False):
+        with torch.set_grad_enabled(training), torch.autocast(_device(modules).type, enabled=False):
             yield
     finally:
         for m, mode in modes:
@@ -126,7 +126,7 @@ def logits(model: Model, ids: Tensor) -> Tensor:
         if isinstance(out, Tensor) and out.dim() == 3 and out.shape[1] == 1 < t and _takes_targets(model):
             # nanoGPT returns the last position alone unless it is given targets: fixed ones, which tell it nothing
             out = _unwrap(model(ids.clone(), targets=torch.zeros_like(ids)))
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         raise ValueError(
             f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
             f"({type(e).__name__}: {e}). Check vocab_size and length: some models take one length only"
