@@ -153,13 +153,14 @@ def audit(
     """Ask whether outputs depend on later tokens. Exit status: 0 causal, 1 leaks, 3 inconclusive, 2 not audited."""
     with _failures(Exception):  # status 1 must mean that it leaks, never that something broke
         torch.manual_seed(seed)
-        subject = _subject(model, folder, checkpoint, vocab, length, preset)
+        with redirect_stdout(sys.stderr):  # what a stranger's code prints is no part of the answer
+            subject = _subject(model, folder, checkpoint, vocab, length, preset)
         cfg = getattr(subject, "cfg", None)
         tokens = vocab or getattr(cfg, "vocab_size", None)
         if tokens is None:
             raise ValueError("this model does not say how many tokens it knows: give --vocab")
         first, *more = length or [getattr(cfg, "block_size", 256)]
-        with redirect_stdout(sys.stderr):  # what a stranger's model prints is no part of the answer
+        with redirect_stdout(sys.stderr):
             result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed)
         typer.echo(json.dumps(result.as_dict(), indent=2) if as_json else str(result))
     raise typer.Exit(EXIT[result.verdict])

@@ -351,3 +351,93 @@ def test_the_answer_as_json() -> None:
     }  # fmt: skip
     assert told["schema"] == 1 and told["verdict"] == "leaks" and told["first_leak"] == "mix"
     assert told["lengths"] == {"16": "leaks", "20": "leaks"} and told["axes"] == {"batch": "causal"}
+
+
+class FloatMask(nn.Module):
+    """nn.MultiheadAttention as its documentation has it: torch itself misreads this mask beside float64 queries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.MultiheadAttention(C, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        return self.inner(x, x, x, attn_mask=hidden, need_weights=False)[0]
+
+
+def test_a_float64_copy_that_computes_something_else_is_no_witness() -> None:
+    torch.manual_seed(0)
+    a = audit(Net(FloatMask()), V, 32)
+    assert a.verdict == "causal", str(a)
+
+
+@pytest.mark.parametrize("leaky", [True, False])
+def test_an_output_whose_memory_is_used_again(leaky: bool) -> None:
+    torch.manual_seed(0)
+    inner, memory = Net(Do(lambda x: x.flip(1) if leaky else x)), {}
+
+    def model(ids: Tensor) -> Tensor:
+        out = memory.setdefault(ids.shape, torch.empty(*ids.shape, V))
+        return out.copy_(inner(ids))
+
+    assert audit(model, V, 16).verdict == ("leaks" if leaky else "causal")
+
+
+class Flipped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(V, C), nn.Linear(C, V)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(self.embed(ids).flip(1))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_scripts_are_audited_as_they_are() -> None:
+    torch.manual_seed(0)
+    for model in (torch.jit.script(Flipped()), torch.jit.freeze(torch.jit.script(Flipped().eval()))):
+        assert audit(model, V, 16, draws=4).verdict == "leaks"
+    assert audit(torch.jit.script(nn.Sequential(nn.Embedding(V, C), nn.Linear(C, V))), V, 16).verdict == "causal"
+
+
+@pytest.mark.parametrize("opens", [
+    lambda self: torch.is_grad_enabled(), lambda self: self.training and bool(torch.rand(()) < 0.5),
+    lambda self: self.training and np.random.rand() < 0.5,
+])  # fmt: skip
+def test_training_mode_has_gradients_and_several_throws_of_the_dice(opens) -> None:  # noqa: ANN001
+    class Sometimes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.flip(1) if opens(self) else x
+
+    torch.manual_seed(0)
+    model = Net(Sometimes())
+    assert audit(model, V, 16).verdict == "causal"
+    assert audit(model, V, 16, axes=["train"]).axes == {"train": "leaks"}
+
+
+def test_a_model_that_ends_the_program_does_not() -> None:
+    with pytest.raises(ValueError, match="SystemExit"):
+        audit(lambda ids: exit(0), V, 16)
+
+
+class Scores(nn.Module):
+    """The scores of all pairs of tokens, (B, T, T): what is masked later is no leak."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ x.mT
+
+
+class Masked(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = Scores()
+
+    def forward(self, x: Tensor) -> Tensor:
+        s = self.scores(x)
+        return s.masked_fill(torch.ones_like(s).triu(1).bool(), -torch.inf).softmax(-1) @ x
+
+
+def test_scores_before_their_mask_are_not_blamed() -> None:
+    torch.manual_seed(0)
+    a = audit(Net(nn.Sequential(Masked(), Do(lambda x: x + x.mean(1, keepdim=True)))), V, 16)
+    assert (a.verdict, a.first_leak) == ("leaks", "mix.1"), str(a)

@@ -252,6 +252,10 @@ ready = Mine()
 def function(ids):
     return nn.functional.one_hot(ids, 9).float()
 
+def chatty():
+    print("hello")
+    return lambda ids: print("again") or function(ids)
+
 number = 3
 def makes_a_number():
     return 3
@@ -271,6 +275,11 @@ def test_audit_a_model_from_a_file(mine):
     told = json.loads(run("audit", f"{mine}:make_model", *options, "--length", 8, "--axis", "batch", "--json").stdout)
     assert (told["verdict"], told["first_leak"], told["name"]) == ("leaks", "Mine", "Mine")
     assert told["lengths"] == {"12": "leaks", "8": "leaks"} and told["axes"] == {"batch": "causal"}
+
+
+def test_what_a_model_prints_is_no_part_of_the_json(mine):
+    result = run("audit", f"{mine}:chatty", "--vocab", 9, "--length", 8, "--draws", 2, "--json")
+    assert json.loads(result.stdout)["verdict"] == "causal"
 
 
 def test_audit_with_the_weights_of_a_checkpoint(mine):
@@ -301,6 +310,7 @@ def test_audit_with_the_weights_of_a_checkpoint(mine):
     ("mine.py:make_model", "bad.safetensors", "no .safetensors file"),
     ("mine.py:function", "other.pt", "none to fill"),
     ("quits.py:make", None, "ends the program"),
+    ("quits_later.py:make", None, "instead of making a model"),
     ("wrong.py:make", None, "SyntaxError"),
 ])  # fmt: skip
 def test_files_that_do_not_fit_are_named(mine, place, checkpoint, says):
@@ -308,6 +318,7 @@ def test_files_that_do_not_fit_are_named(mine, place, checkpoint, says):
     torch.save([1, 2], "list.pt")
     Path("bad.safetensors").write_bytes(b"not at all")
     Path("quits.py").write_text("import sys; sys.exit(4)")
+    Path("quits_later.py").write_text("def make(): raise SystemExit(0)")
     Path("wrong.py").write_text("def make(:")
     more = ("--checkpoint", checkpoint) if checkpoint else ()
     assert says in refused(run("audit", place, "--vocab", 9, "--length", 8, *more))
