@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fourierqk.control import control
+from fourierqk.control import Control, control
 from fourierqk.examine import Finding, beside, examine, rerandomised
 from fourierqk.probes import Bench, Plan, Subject, kept, plan_edits, plan_redraws
 from fourierqk.progress import progress_bar
@@ -144,15 +144,29 @@ def _at(model: Model, ask: _Question, tick: Callable[[int], object]) -> Audit:
     edits = ask.edits(redraws.bases[0])
     held = control(subject, redraws.bases, edits)
     bench = replace(held.bench, tick=tick)
-    few = ask.redraws(min(ask.draws, 4), ask.seed + 1)
+    few = ask.redraws(min(ask.draws, 3), ask.seed + 1)
     realised, structural = examine(held.subject, [edits, redraws], bench), None
-    for copies in held.sizes if len(held.sizes) > 1 and realised.verdict != "leaks" else ():
-        other = examine(replace(held.subject, copies=copies), [edits, few], replace(bench, rows=1))
-        realised = other if other.verdict == "leaks" else realised
+    if realised.verdict != "leaks":
+        realised = _alone(held, [edits, few], bench) or realised
     if realised.verdict != "leaks":
         fresh = rerandomised(held.subject)
         structural = fresh and _examined(fresh, [few], bench)
     return report(realised, structural, edits, replace(held, bench=bench, notes=(*held.notes, *notes)))
+
+
+def _alone(held: Control, plans: list[Plan], bench: Bench) -> Finding | None:
+    """A leak that shows only where a text is alone in its batch, or beside copies of itself; None where there is none.
+
+    Where the number of texts changes the output, all of them are tried; else some, for what rows share (a maximum over
+    the batch, say) may hide a leak from many rows at once.
+    """
+    if len(held.sizes) == 1:
+        plans = [plans[-1].some(ALONE)]
+    for copies in held.sizes:
+        found = examine(replace(held.subject, copies=copies), plans, replace(bench, rows=1))
+        if found.verdict == "leaks":
+            return found
+    return None
 
 
 def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Finding | None:
@@ -183,6 +197,7 @@ def _across_rows(model: Model, ask: _Question) -> str:
     return {True: "leaks", None: "inconclusive", False: "causal"}[steady.repeats if held.repeatable else None]
 
 
+ALONE = 32  # probes that run in a batch of one, although nothing asks for it
 THROWS = 4  # of the dice in training mode
 AXES = {"train": _in_training, "batch": _across_rows}
 SEVERITY = ("causal", "inconclusive", "leaks")

@@ -1,5 +1,4 @@
 """One set of weights under probes, and what they say: the future, round-off, or neither for certain."""
-import math
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -13,11 +12,11 @@ __all__ = ["Finding", "beside", "examine", "rerandomised"]
 
 LOUD = 0.05  # round-off of this share of what moves after the cut does not pass in silence: it could hide a leak
 TINY = 1e-12  # a dependence of less, seen in float64 alone, is none in any precision that models run in
-FEW, MANY = 2, 12  # probes to repeat in other roundings: at first, and before an acquittal
+FEW, MANY = 1, 12  # probes to repeat in other roundings: at first, and before an acquittal
 ELEMENTS = 2**24  # logits of these probes, at most
 ROUND_OFF, LEAK = 1e-5, 1e-4  # where nothing but the size of a movement is known: float32 stays below the first
 OTHERWISE = 0.1  # relative difference between two precisions that is no longer put down to them
-SOME = 32  # probes that are tried in float64 although nothing moved in float32
+SOME = 16  # probes that are tried in float64 although nothing moved in float32
 HUGE = 1e100  # stands for infinity, which has no mean
 
 Round = tuple[Plan, Movement]
@@ -135,7 +134,7 @@ def _in_float64(coarse: Finding, bench: Bench) -> Finding | None:
         return None
     plans, one = [plan for plan, _ in coarse.rounds], coarse.rounds[0][0].bases[:1]
     if not coarse.rel:
-        plans = [plan.take(list(range(0, len(plan), math.ceil(len(plan) / SOME)))) for plan in plans[:1]]
+        plans = [plans[0].some(SOME)]
     try:
         if not alike(coarse.subject(one), subject(one), OTHERWISE):
             return None

@@ -5,6 +5,7 @@ future or round-off. Both texts of a pair sit in the same row of batches of the 
 differently from row to row; the dice of a model that throws them are re-seeded before every call.
 """
 import copy
+import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -138,6 +139,10 @@ class Plan:
     def pair(self, p: int) -> Pair:
         return Pair(self.bases[self.base[p]], self.ids[p], int(self.cut[p]), self.kind[p])
 
+    def some(self, count: int) -> "Plan":
+        """About so many of the probes, evenly spread."""
+        return self.take(list(range(0, len(self), math.ceil(len(self) / count))))
+
     def take(self, index: list[int]) -> "Plan":
         return Plan(self.bases, self.ids[index], self.base[index], self.cut[index], tuple(self.kind[i] for i in index))
 
@@ -146,7 +151,7 @@ def cuts(length: int, seed: int = 0) -> list[int]:
     """Where to cut: 1 .. 8, the powers of two and their neighbours, some random places, the last token."""
     powers = {2**k + d for k in range(3, length.bit_length() + 1) for d in (-1, 0, 1)}
     rng = random.Random(seed)
-    found = {*range(1, 9), *powers, *(rng.randint(1, length) for _ in range(6)), length // 2, length - 1}
+    found = {*range(1, 9), *powers, *(rng.randint(1, length) for _ in range(3)), length // 2, length - 1}
     return sorted(c for c in found if 1 <= c < length)
 
 

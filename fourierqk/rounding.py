@@ -37,11 +37,14 @@ def _dice(x: Tensor, key: int) -> Tensor:
     Ties must survive: a model that takes the first of two equal scores would else change its mind.
     """
     size = x.element_size()
-    h = x.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
-    h = (h.int() if size == 2 else h) * 0x1E3779B1 + 0x2545F491 * key % 2**31  # integers wrap around
-    h = (h ^ (h >> 15)) * 0x2C1B3C6D
-    h = (h ^ (h >> 12)) * 0x297A2D39
-    return h.to(torch.promote_types(x.dtype, torch.float32)) * 2.0 ** (1 - 8 * h.element_size())
+    bits = x.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
+    h = (bits.int() if size == 2 else bits) * 0x1E3779B1  # integers wrap around
+    h += 0x2545F491 * key % 2**31
+    h ^= h >> 15
+    h *= 0x2C1B3C6D
+    h ^= h >> 12
+    h *= 0x297A2D39
+    return h.to(torch.promote_types(x.dtype, torch.float32)).mul_(2.0 ** (1 - 8 * h.element_size()))
 
 
 def shake(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None:
@@ -51,12 +54,11 @@ def shake(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None:
     """
     x = torch.view_as_real(t) if t.is_complex() else t
     dice = _dice(x, key)
-    noise = torch.where((x == x.round()) & (x.abs() < eps**-0.5), 0, x * dice)
+    noise = (x * dice).masked_fill_((x == x.round()) & (x.abs() < eps**-0.5), 0).nan_to_num_(0, 0, 0)
     if dims:  # the error of a fast transform is a share of the whole signal, not of each number
         rms = t.abs().square().mean(dims, keepdim=True).sqrt()
-        noise = noise + (rms[..., None] if t.is_complex() else rms) * dice
-    noise = noise * (eps if eps > HALF else LOUDER * eps)
-    x.copy_(torch.where(x.isfinite(), x + noise, x))
+        noise += (rms[..., None] if t.is_complex() else rms) * dice
+    x += noise.mul_(eps if eps > HALF else LOUDER * eps).to(x.dtype)
 
 
 class Rounding(TorchDispatchMode):

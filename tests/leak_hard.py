@@ -135,6 +135,7 @@ HARD_LEAKS = {
     "mask of -20": Case(lambda n: Net(Attend(bias=lambda n, s: mask(n, s).clamp(min=-20))), "mix"),
     "odd batches": Case(lambda n: Net(Where(lambda x: len(x) % 2)), "mix"),
     "batch of one": Case(lambda n: Net(Where(lambda x: len(x) == 1)), "mix"),
+    "maximum over the batch": Case(mixed(lambda x: x / x.abs().max()), "mix"),
     "first two outputs": Case(mixed(last_few), "mix"),
 }
 HARD_CLEAN = {
