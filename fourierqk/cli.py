@@ -138,7 +138,7 @@ def audit(
     ] = None,
     folder: Annotated[Path | None, typer.Option("--dir", help="Audit the trained weights in this folder.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Weights for a model from a file.")] = None,
-    vocab: Annotated[int | None, typer.Option(min=2, help="Number of different tokens [65, or its own].")] = None,
+    vocab: Annotated[int | None, typer.Option(min=2, help="Number of different tokens [a system: 65].")] = None,
     length: Annotated[
         list[int] | None, typer.Option(min=2, help="Tokens to read [256, or its own]; repeat it for more lengths.")
     ] = None,
@@ -182,6 +182,8 @@ def _subject(
         raise ValueError("name a system to audit, a model in a file (FILE.py:NAME), or a trained system with --dir")
     if ".py:" in model:
         return from_file(model, checkpoint)
+    if model.endswith(".py"):
+        raise ValueError(f"{model} is a file: name the function in it that makes the model, {model}:NAME")
     if checkpoint is not None:
         raise ValueError("--checkpoint fills a model from a file (FILE.py:NAME); a trained system is named by --dir")
     return _fresh(model, vocab or 65, max(length or [256]), preset)

@@ -39,6 +39,8 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     base, other = bases[:rows], edits.ids[: min(rows, len(bases))]
     subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
     notes += state
+    if not repeatable:  # whatever else would differ, differs for this reason
+        return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind)
     first = subject(base)
     if not alike(first, replace(subject, seed=subject.seed + 1)(base), SLACK):
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")

@@ -99,7 +99,7 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
         evidence.append(f"plainest where the tokens from position {plainest.cut} on changed ({plainest.kind})")
         evidence += [f"the leak enters in {place}"] * bool(place) + [f"heard at least {reach} tokens ahead"]
     if not held.repeatable:
-        evidence.append("the same input gives different outputs, random seeds fixed: nothing can be compared")
+        evidence = ["the same input gives different outputs, random seeds fixed: nothing can be compared"]
     if held.blind:
         evidence.append(f"the model returned {held.blind}: nothing can be compared there")
     if verdict == "causal" and held.prefix_consistent is False:
@@ -109,8 +109,8 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
         name=getattr(realised.subject.model, "__name__", type(realised.subject.model).__name__),
         length=edits.bases.shape[1],
         probes=sum(len(plan) for f in (realised, structural) if f for plan, _ in f.rounds),
-        realised=_certain(realised),
-        structural=True if realised.verdict == "leaks" else _certain(structural),
+        realised=_certain(realised) if held.repeatable else None,
+        structural=_certain(realised if realised.verdict == "leaks" else structural) if held.repeatable else None,
         rel=shown.rel,
         cut=plainest.cut if verdict == "leaks" else None,
         reach=reach,
