@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fourierqk.filters import Gaussian
+from fourierqk.specimens import Do, hidden
 
 V, C = 13, 8  # tokens, channels
 
@@ -30,20 +31,9 @@ class Net(nn.Module):
         return self.head(h + self.mix(h))
 
 
-class Do(nn.Module):
-    """A function of (B, T, C) as a module."""
-
-    def __init__(self, f: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.f = f
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.f(x)
-
-
 def mask(n: int, like: Tensor) -> Tensor:
     """0 where s <= t, minus infinity where s > t."""
-    return torch.full((n, n), -math.inf).triu(1).to(like)
+    return hidden(n).to(like)
 
 
 class Attend(nn.Module):
