@@ -68,6 +68,10 @@ class Loss:
             )
         return _difference(self.values - other.values)
 
+    def as_dict(self) -> dict[str, float | int]:
+        """Mean, standard error and number of windows, as records keep them."""
+        return {"mean": self.mean, "se": self.se, "windows": len(self.values)}
+
     def __str__(self) -> str:
         return f"{self.mean:.3f} ± {self.se:.3f} nats per token ({len(self.values)} windows)"
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from fourierqk.causality import audit
 from fourierqk.data import Corpus
-from fourierqk.leakage import Loss, floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
+from fourierqk.leakage import floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
 from fourierqk.train import History
 
 __all__ = ["measure", "summary"]
@@ -39,10 +39,10 @@ def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
     gap = shuffled_gap(model, corpus)
     about_gap = {"gap": gap.gap, "unigram_entropy": gap.unigram, "below_unigram": gap.below}
     losses = {
-        "ordered": _numbers(gap.ordered),
-        "shuffled": _numbers(gap.shuffled) | about_gap,
-        "honest": _numbers(honest_loss(model, corpus)),
-        "truncated": _numbers(truncated_loss(model, corpus)),
+        "ordered": gap.ordered.as_dict(),
+        "shuffled": gap.shuffled.as_dict() | about_gap,
+        "honest": honest_loss(model, corpus).as_dict(),
+        "truncated": truncated_loss(model, corpus).as_dict(),
         "floor": None,
     }
     if corpus.oracle is not None:
@@ -50,10 +50,6 @@ def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
         oracle = gap.ordered.mean - d.mean  # on the same windows
         losses["floor"] = {"oracle": oracle, "difference": d.mean, "se": d.se, "below": d.below}
     return losses
-
-
-def _numbers(loss: Loss) -> dict[str, Any]:
-    return {"mean": loss.mean, "se": loss.se, "windows": len(loss.values)}
 
 
 def summary(record: dict[str, Any]) -> str:

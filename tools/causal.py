@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from fourierqk import PRESETS, SYSTEMS, Causal, Corpus, Filter, Gaussian, Morlet, Unit, bins, shakespeare, train, verse
-from fourierqk.leakage import Loss, audit, floor, honest_loss, ordered_loss
+from fourierqk.leakage import audit, floor, honest_loss, ordered_loss
 from fourierqk.model import GPT, GPTConfig
 from fourierqk.records import provenance, write_json
 
@@ -51,7 +51,7 @@ def run(name: str, corpus: Corpus, seed: int) -> dict:
     cfg, how = preset.gpt(len(corpus.vocab)), replace(preset.train, steps=STEPS, eval_every=50, seed=seed)
     model = GPT(cfg, FILTERS[name](cfg))
     history = train(model, corpus, how)
-    losses = {"ordered": _numbers(ordered_loss(model, corpus)), "honest": _numbers(honest_loss(model, corpus))}
+    losses = {"ordered": ordered_loss(model, corpus).as_dict(), "honest": honest_loss(model, corpus).as_dict()}
     if corpus.oracle is not None:
         d = floor(model, corpus)
         losses["floor"] = {"difference": d.mean, "se": d.se, "below": d.below}
@@ -62,10 +62,6 @@ def run(name: str, corpus: Corpus, seed: int) -> dict:
         "audit": {"verdict": audit(model, len(corpus.vocab), cfg.block_size).verdict},
         "history": asdict(history),
     }  # fmt: skip
-
-
-def _numbers(loss: Loss) -> dict:
-    return {"mean": loss.mean, "se": loss.se, "windows": len(loss.values)}
 
 
 def main(text: str, seeds: list[int]) -> None:
