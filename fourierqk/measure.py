@@ -5,13 +5,17 @@ from typing import Any
 
 from torch import nn
 
+from fourierqk.analysis import coverage, future_share
 from fourierqk.causality import audit
 from fourierqk.data import Corpus
+from fourierqk.filters import Filter
 from fourierqk.leakage import floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
+from fourierqk.model import Attention, generate
 from fourierqk.train import History
 
 __all__ = ["measure", "summary"]
 
+SAMPLE = 300  # tokens that a model writes for its record
 SCHEMA = 1  # counts incompatible changes of a record; records made before it was written carry none
 
 
@@ -28,6 +32,8 @@ def measure(model: nn.Module, corpus: Corpus, history: History) -> dict[str, Any
         "losses": _losses(model, corpus),
         "loss_by_position": [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()],
         "audit": audit(model, len(corpus.vocab), model.cfg.block_size).as_dict(),
+        "filters": _filters(model),
+        "sample": _sample(model, corpus),
         "parameters": sum(p.numel() for p in model.parameters()),
         "history": asdict(history),
         "vocab": list(corpus.vocab),
@@ -50,6 +56,22 @@ def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
         oracle = gap.ordered.mean - d.mean  # on the same windows
         losses["floor"] = {"oracle": oracle, "difference": d.mean, "se": d.se, "below": d.below}
     return losses
+
+
+def _filters(model: nn.Module) -> list[dict[str, list[float]]]:
+    """What each layer's filter along time passes and hears at full length, one value a head; [] where there is none."""
+    n, layers = model.cfg.block_size, [m.filter for m in model.modules() if isinstance(m, Attention)]
+    along_time = [filter for filter in layers if isinstance(filter, Filter)]
+    return [{"coverage": coverage(f, n).tolist(), "future_share": future_share(f, n).tolist()} for f in along_time]
+
+
+def _sample(model: nn.Module, corpus: Corpus) -> str:
+    """What the model writes after the first full window of the validation text, at temperature 1 (seed 0).
+
+    The prompt is as long as what it was trained on, so that every token is drawn from an honest prediction.
+    """
+    prompt = corpus.val[None, : model.cfg.block_size]
+    return corpus.decode(generate(model, prompt, SAMPLE)[0, prompt.shape[1] :])
 
 
 def summary(record: dict[str, Any]) -> str:

@@ -19,10 +19,12 @@ from typer.testing import CliRunner
 
 from fourierqk import audit, build, verse
 from fourierqk import report as tables
+from fourierqk.analysis import coverage, future_share
 from fourierqk.cli import app
 from fourierqk.crew import conduct
 from fourierqk.leakage import honest_loss, loss_by_position, ordered_loss, truncated_loss
 from fourierqk.lock import hold
+from fourierqk.model import generate
 from fourierqk.presets import PRESETS, Preset, TrainConfig
 from fourierqk.records import by_system, folder, read_json, runs_in, study, write_json
 from fourierqk.runs import recorded, run_in_study, workplace
@@ -66,7 +68,10 @@ def tiny(text, *systems, seeds=1, **changes):
 def measured(record):
     """What the machine and the clock had no say in."""
     history = {k: v for k, v in record["history"].items() if k not in ("seconds", "tokens_per_second", "peak_memory")}
-    kept = ("system", "preset", "seed", "model", "train", "corpus", "losses", "loss_by_position", "audit", "parameters")
+    kept = (
+        "system", "preset", "seed", "model", "train", "corpus", "losses", "loss_by_position", "audit", "filters",
+        "sample", "parameters",
+    )  # fmt: skip
     return {**{k: record[k] for k in kept}, "history": history}
 
 
@@ -142,6 +147,11 @@ def test_a_record_holds_what_its_weights_are_worth(text, tmp_path):
     assert record["loss_by_position"] == pytest.approx(loss_by_position(model, corpus).tolist(), abs=1e-5)
     assert record["audit"]["verdict"] == "leaks" and record["corpus"]["sha256"] == corpus.sha256
     assert record["parameters"] == sum(p.numel() for p in model.parameters())
+    (bank,) = record["filters"]
+    assert bank["coverage"] == pytest.approx(coverage(model.blocks[0].mixer.filter, 12).tolist())
+    assert bank["future_share"] == pytest.approx(future_share(model.blocks[0].mixer.filter, 12).tolist())
+    written = generate(model, corpus.val[None, :12], 300)[0, 12:]
+    assert record["sample"] == corpus.decode(written) and len(record["sample"]) == 300
     history = record["history"]
     assert len(history["honest"]) == len(history["steps"]) == 20
     bands = [path for name, path in history["frequencies"].items()]
