@@ -20,6 +20,8 @@ T = np.arange(64)
 BAND = Gaussian(0.1, 0.05)
 LETTERS = np.where(np.arange(4000) % 5, RNG.integers(2, size=4000), 2)  # a mark at every fifth token
 BEAT, SHUFFLED = (text_spectrum(torch.tensor(x), 64) for x in (LETTERS, RNG.permutation(LETTERS)))
+DIFFERENCE = {"values": [-0.03, -0.01, -0.02], "mean": -0.02, "low": -0.045, "high": 0.005}  # as report.compare
+ONCE = {"values": [0.4], "mean": 0.4, "low": None, "high": None}
 LOSS = SimpleNamespace(mean=0.5, se=0.01)  # as leakage.Loss
 
 
@@ -47,7 +49,16 @@ FIGURES = {
     "loss_by_position": lambda: figures.loss_by_position({"base-dot": torch.ones(9), "mine": T[:9]}, floor=0.39),
     "audit": lambda: figures.audit(leaky()),
     "bars": lambda: figures.bars({"base-dot": (1.25, 0.02), "fourier-qk": LOSS}, floor=0.39),
-}
+    "gains": lambda: figures.gains({"mine": DIFFERENCE, "once": ONCE}, {"mine": "causal", "once": "leaks"}),
+    "scatter": lambda: figures.scatter(
+        {"mine": (7.5, 0.01), "theirs": (4.2, 2.5)}, {"mine": "causal", "theirs": "leaks"},
+        "shuffled gap (nats per token)", "honest minus ordered loss (nats per token)", marks=(2, 4),
+    ),
+    "panels": lambda: figures.panels(
+        {"base-dot": np.ones(9), "mine": T[:9] / 4, "theirs": T[:9] / 8},
+        {"mine": "causal", "theirs": "leaks"}, "base-dot",
+    ),
+}  # fmt: skip
 EACH = pytest.mark.parametrize("name", FIGURES)
 
 
@@ -360,3 +371,26 @@ def test_bad_input_is_explained(act, words):
 def test_the_library_does_not_import_plotly():
     code = "import sys, fourierqk; sys.exit('plotly' in sys.modules or 'fourierqk.figures' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# What the figures of studies show
+
+
+def test_gains_draws_every_seed_its_mean_and_the_interval_it_was_given():
+    seeds, mean, once, lone = FIGURES["gains"]().data
+    assert list(seeds.x) == DIFFERENCE["values"] and list(seeds.y) == ["mine"] * 3
+    assert list(mean.x) == [-0.02] and list(mean.error_x.array) == pytest.approx([0.025])
+    assert list(once.x) == list(lone.x) == [0.4] and lone.error_x.array is None
+    assert {mean.marker.color, lone.marker.color} == {draw.PAST, draw.FUTURE}
+
+
+def test_scatter_and_panels_tell_leaks_from_causal_systems():
+    causal, leaks = FIGURES["scatter"]().data
+    assert (list(causal.text), list(causal.x), list(causal.y)) == (["mine"], [7.5], [0.01])
+    assert (list(leaks.text), list(leaks.x), list(leaks.y)) == (["theirs"], [4.2], [2.5])
+    assert (causal.marker.color, leaks.marker.color) == (draw.PAST, draw.FUTURE)
+    assert causal.marker.symbol != leaks.marker.symbol
+    lines = {(t.name, t.xaxis): (t.line.color, list(t.y)) for t in FIGURES["panels"]().data}
+    assert lines["mine", "x"] == (draw.PAST, (T[:9] / 4).tolist())
+    assert lines["theirs", "x2"] == (draw.FUTURE, (T[:9] / 8).tolist())
+    assert lines["base-dot", "x"] == lines["base-dot", "x2"] == (draw.BASELINE, [1] * 9)

@@ -1,21 +1,4 @@
-"""Filters, signals and results -> plotly figures: one theme, readable on white and on dark::
-
-    response(filters, n=512, max_freq=0.5)                magnitude over frequency
-    impulse(filters, n=64, head=0)                        what one token turns into: past blue, future red
-    signals(x, text=None, unit=..., start=0)              values over tokens
-    spectrum(x, n=None, max_freq=0.5, periods=())         power of signals over frequency
-    text_spectrum(spectra, periods=())                    power of texts over frequency, on a log scale of periods
-    arrows(x, k)                                          bin k of a DFT as arrows, and their sum
-    heatmap(matrix, xlabel=..., ylabel=..., unit=..., labels=None)    DFT matrices, attention maps
-    history(runs, floor=None)                             ordered (solid) and honest (dotted) loss over steps
-    loss_by_position(losses, floor=None)                  loss over the positions of a window
-    audit(result)                                         influence map of an `Audit`: past blue, future red
-    bars(values, xlabel=..., ylabel=..., floor=None)      values with their standard errors, side by side
-
-Tensors, arrays and lists are all welcome. Every figure has units on its axes, says in ``layout.meta["alt"]`` what is to
-be seen (computed from the data), and holds few, rounded numbers, so that pages stay small. A system has one colour
-throughout: ``COLOURS``.
-"""
+"""Figures of filters, signals and texts."""
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -25,17 +8,11 @@ import torch.nn.functional as F
 from plotly.subplots import make_subplots
 
 from fourierqk import draw
-from fourierqk.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST, TEXT, say
+from fourierqk.draw import CATEGORIES, FUTURE, PAST, TEXT, say
 from fourierqk.filters import Filter
 from fourierqk.parts import grid
 from fourierqk.spectrum import Spectrum
 
-__all__ = [
-    "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "heatmap", "history", "impulse",
-    "loss_by_position", "response", "signals", "spectrum", "text_spectrum",
-]  # fmt: skip
-
-LOSS = "loss (nats per token)"
 FREQUENCY = "frequency (cycles per token)"
 
 
@@ -226,78 +203,3 @@ def heatmap(
     if labels is not None:
         fig.update_xaxes(**draw.glyphs(labels)).update_yaxes(**draw.glyphs(labels))
     return draw.alt(fig, f"Map of {m.shape[0]} by {m.shape[1]} values", [f"{unit} from {say(low)} to {say(high)}"])
-
-
-def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
-    """Training runs by name (`train.History`): ordered loss solid, honest loss dotted, over steps.
-
-    floor: a dashed line, in nats per token.
-    """
-    fig, seen = draw.figure("training (steps)", LOSS), []
-    for name, colour in draw.colours(runs).items():
-        run = runs[name]
-        for kind, dash, loss in (("ordered", "solid", run.ordered), ("honest", "dot", run.honest)):
-            loss = draw.signal(kind, loss)
-            draw.line(fig, draw.array(run.steps), loss, f"{name}, {kind}", colour, dash, legend=kind == "ordered")
-            seen.append(f"{name}, {kind}: from {say(loss[0])} to {say(loss[-1])}")
-    draw.floor(fig, seen, floor)
-    fig.add_scatter(x=[None], y=[None], mode="lines", line=dict(color=TEXT, dash="dot"), name="dotted: honest")
-    return draw.alt(fig, "Loss over training steps", seen)
-
-
-def loss_by_position(losses: Mapping[str, object] | object, floor: object | None = None) -> go.Figure:
-    """Mean losses (length,) at each position of full windows, one or several by name.
-
-    floor: a dashed line, in nats per token: one number, or one a position.
-    """
-    losses, seen = draw.named(losses), []
-    fig = draw.figure("position in the window (tokens)", LOSS)
-    for name, colour in draw.colours(losses).items():
-        loss = draw.signal(name, losses[name])
-        draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1 or floor is not None)
-        seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
-    draw.floor(fig, seen, floor)
-    return draw.alt(fig, "Loss by position", seen)
-
-
-def audit(result: object) -> go.Figure:
-    """The influence map of an `Audit`, on a log scale: how far each token moves each prediction.
-
-    Row t, column s: the change at output t when token s changes; NaN where s was not tried. Left of the diagonal lies
-    the past (blue), right of it the future (red): one red cell is a leak.
-    """
-    m = np.abs(draw.array(result.influence).astype(float))
-    decades, top = 6, np.nanmax(m, initial=0) or 1.0  # what lies further below the strongest stays transparent
-    strength = np.clip(1 + np.log10(np.maximum(m / top, 1e-300)) / decades, 0, 1)
-    future = np.triu(np.ones(m.shape, dtype=bool), 1)
-    ticks = [f"{say(top)}, future", f"≤ {say(top * 10.0**-decades)}", f"{say(top)}, past"]
-    bar = dict(title=dict(text="influence"), tickvals=[-1, 0, 1], ticktext=ticks)
-    fig = draw.figure("input changed (token)", "output moved (token)", height=420)
-    draw.matrix(fig, np.where(future, -strength, strength), 1, PAST, FUTURE, bar)
-    ends = [-0.5, len(m) - 0.5]
-    fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
-    ahead, most = (np.nanmax(part, initial=0) for part in (m * future, m))
-    seen = f"the strongest influence of a future token is {say(ahead)}" if ahead else "no future token moves an output"
-    return draw.alt(fig, f"Influence map, verdict {result.verdict}", [seen, f"that of any token is {say(most)}"])
-
-
-def bars(
-    values: Mapping[str, object], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
-) -> go.Figure:
-    """Values by name with their standard errors, (value, se) or a `Loss`, as horizontal bars.
-
-    Whiskers span ± 2 errors. xlabel, ylabel: titles of the axes. floor: a dashed line, in nats per token.
-    """
-    pairs = {name: v if isinstance(v, tuple) else (v.mean, v.se) for name, v in values.items()}
-    x, se = np.array([[float(v), float(s)] for v, s in pairs.values()]).reshape(-1, 2).T
-    fig = draw.figure(f"{xlabel} ± 2 s.e.", ylabel, height=130 + 34 * len(pairs))
-    whiskers = dict(type="data", array=draw.numbers(2 * se), color=TEXT)
-    marker = dict(color=list(draw.colours(pairs).values()), opacity=0.7)
-    fig.add_bar(y=list(pairs), x=draw.numbers(x), orientation="h", error_x=whiskers, marker=marker)
-    fig.update_layout(showlegend=False).update_yaxes(autorange="reversed", ticksuffix=" ")
-    seen = [f"{name}: {say(v)} ± {say(2 * s)}" for name, v, s in zip(pairs, x, se, strict=True)]
-    if floor is not None:
-        label = dict(annotation_text="entropy floor", annotation_position="top")
-        fig.add_vline(floor, line=dict(color=TEXT, dash="dash"), **label)
-        seen.append(f"entropy floor: {say(floor)}")
-    return draw.alt(fig, "Comparison", seen)

@@ -1,0 +1,29 @@
+"""Filters, signals and results -> plotly figures: one theme, readable on white and on dark::
+
+    response(filters, n=512, max_freq=0.5)                magnitude over frequency
+    impulse(filters, n=64, head=0)                        what one token turns into: past blue, future red
+    signals(x, text=None, unit=..., start=0)              values over tokens
+    spectrum(x, n=None, max_freq=0.5, periods=())         power of signals over frequency
+    text_spectrum(spectra, periods=())                    power of texts over frequency, on a log scale of periods
+    arrows(x, k)                                          bin k of a DFT as arrows, and their sum
+    heatmap(matrix, xlabel=..., ylabel=..., unit=..., labels=None)    DFT matrices, attention maps
+    history(runs, floor=None)                             ordered (solid) and honest (dotted) loss over steps
+    loss_by_position(losses, floor=None)                  loss over the positions of a window
+    audit(result)                                         influence map of an `Audit`: past blue, future red
+    bars(values, xlabel=..., ylabel=..., floor=None)      values with their standard errors, side by side
+    gains(differences, verdicts)                          differences to the baseline: seeds, mean, interval
+    scatter(points, verdicts, xlabel, ylabel, marks=())   systems as points: causal ones blue, leaking ones red
+    panels(losses, verdicts, base)                        loss by position, a panel a system, beside the baseline's
+
+Tensors, arrays and lists are all welcome. Every figure has units on its axes, says in ``layout.meta["alt"]`` what is to
+be seen (computed from the data), and holds few, rounded numbers, so that pages stay small. A system has one colour
+throughout: ``COLOURS``.
+"""
+from fourierqk.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST
+from fourierqk.figures.models import audit, bars, gains, history, loss_by_position, panels, scatter
+from fourierqk.figures.signals import arrows, heatmap, impulse, response, signals, spectrum, text_spectrum
+
+__all__ = [
+    "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "gains", "heatmap", "history",
+    "impulse", "loss_by_position", "panels", "response", "scatter", "signals", "spectrum", "text_spectrum",
+]  # fmt: skip

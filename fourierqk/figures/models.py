@@ -1,0 +1,167 @@
+"""Figures of trained models: how they learned, what they reached, what they read."""
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fourierqk import draw
+from fourierqk.draw import BASELINE, FUTURE, PAST, TEXT, say
+
+LOSS = "loss (nats per token)"
+# what an audit found -> colour, and a symbol for eyes that see no colours
+TRUTH = {"causal": (PAST, "circle"), "leaks": (FUTURE, "x"), "inconclusive": (BASELINE, "diamond")}
+
+
+def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
+    """Training runs by name (`train.History`): ordered loss solid, honest loss dotted, over steps.
+
+    floor: a dashed line, in nats per token.
+    """
+    fig, seen = draw.figure("training (steps)", LOSS), []
+    for name, colour in draw.colours(runs).items():
+        run = runs[name]
+        for kind, dash, loss in (("ordered", "solid", run.ordered), ("honest", "dot", run.honest)):
+            loss = draw.signal(kind, loss)
+            draw.line(fig, draw.array(run.steps), loss, f"{name}, {kind}", colour, dash, legend=kind == "ordered")
+            seen.append(f"{name}, {kind}: from {say(loss[0])} to {say(loss[-1])}")
+    draw.floor(fig, seen, floor)
+    fig.add_scatter(x=[None], y=[None], mode="lines", line=dict(color=TEXT, dash="dot"), name="dotted: honest")
+    return draw.alt(fig, "Loss over training steps", seen)
+
+
+def loss_by_position(losses: Mapping[str, object] | object, floor: object | None = None) -> go.Figure:
+    """Mean losses (length,) at each position of full windows, one or several by name.
+
+    floor: a dashed line, in nats per token: one number, or one a position.
+    """
+    losses, seen = draw.named(losses), []
+    fig = draw.figure("position in the window (tokens)", LOSS)
+    for name, colour in draw.colours(losses).items():
+        loss = draw.signal(name, losses[name])
+        draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1 or floor is not None)
+        seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
+    draw.floor(fig, seen, floor)
+    return draw.alt(fig, "Loss by position", seen)
+
+
+def audit(result: object) -> go.Figure:
+    """The influence map of an `Audit`, on a log scale: how far each token moves each prediction.
+
+    Row t, column s: the change at output t when token s changes; NaN where s was not tried. Left of the diagonal lies
+    the past (blue), right of it the future (red): one red cell is a leak.
+    """
+    m = np.abs(draw.array(result.influence).astype(float))
+    decades, top = 6, np.nanmax(m, initial=0) or 1.0  # what lies further below the strongest stays transparent
+    strength = np.clip(1 + np.log10(np.maximum(m / top, 1e-300)) / decades, 0, 1)
+    future = np.triu(np.ones(m.shape, dtype=bool), 1)
+    ticks = [f"{say(top)}, future", f"≤ {say(top * 10.0**-decades)}", f"{say(top)}, past"]
+    bar = dict(title=dict(text="influence"), tickvals=[-1, 0, 1], ticktext=ticks)
+    fig = draw.figure("input changed (token)", "output moved (token)", height=420)
+    draw.matrix(fig, np.where(future, -strength, strength), 1, PAST, FUTURE, bar)
+    ends = [-0.5, len(m) - 0.5]
+    fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
+    ahead, most = (np.nanmax(part, initial=0) for part in (m * future, m))
+    seen = f"the strongest influence of a future token is {say(ahead)}" if ahead else "no future token moves an output"
+    return draw.alt(fig, f"Influence map, verdict {result.verdict}", [seen, f"that of any token is {say(most)}"])
+
+
+def bars(
+    values: Mapping[str, object], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
+) -> go.Figure:
+    """Values by name with their standard errors, (value, se) or a `Loss`, as horizontal bars.
+
+    Whiskers span ± 2 errors. xlabel, ylabel: titles of the axes. floor: a dashed line, in nats per token.
+    """
+    pairs = {name: v if isinstance(v, tuple) else (v.mean, v.se) for name, v in values.items()}
+    x, se = np.array([[float(v), float(s)] for v, s in pairs.values()]).reshape(-1, 2).T
+    fig = draw.figure(f"{xlabel} ± 2 s.e.", ylabel, height=130 + 34 * len(pairs))
+    whiskers = dict(type="data", array=draw.numbers(2 * se), color=TEXT)
+    marker = dict(color=list(draw.colours(pairs).values()), opacity=0.7)
+    fig.add_bar(y=list(pairs), x=draw.numbers(x), orientation="h", error_x=whiskers, marker=marker)
+    fig.update_layout(showlegend=False).update_yaxes(autorange="reversed", ticksuffix=" ")
+    seen = [f"{name}: {say(v)} ± {say(2 * s)}" for name, v, s in zip(pairs, x, se, strict=True)]
+    if floor is not None:
+        label = dict(annotation_text="entropy floor", annotation_position="top")
+        fig.add_vline(floor, line=dict(color=TEXT, dash="dash"), **label)
+        seen.append(f"entropy floor: {say(floor)}")
+    return draw.alt(fig, "Comparison", seen)
+
+
+def gains(differences: Mapping[str, Mapping], verdicts: Mapping[str, str], xlabel: str = "") -> go.Figure:
+    """Differences of systems to the baseline, as `report.compare` gives them: a dot a seed, mean and 95 % interval.
+
+    verdicts: of their audits, by the same names. Left of the line at 0 is better than the baseline.
+    """
+    xlabel = xlabel or "honest loss minus the baseline's (nats per token)"
+    fig, seen = draw.figure(xlabel, "", height=130 + 40 * len(differences)), []
+    for name, d in differences.items():
+        colour, symbol = TRUTH[verdicts[name]]
+        x = draw.numbers(np.array(d["values"]))
+        fig.add_scatter(
+            x=x, y=[name] * len(x), mode="markers", marker=dict(color=colour, symbol="line-ns-open", size=9),
+            name=name, showlegend=False,
+        )  # fmt: skip
+        interval = d["low"] is not None
+        whiskers = dict(type="data", array=[d["high"] - d["mean"]], color=colour, width=5) if interval else None
+        marker = dict(color=colour, symbol=symbol, size=9)
+        fig.add_scatter(
+            x=[round(d["mean"], 4)], y=[name], error_x=whiskers, mode="markers", marker=marker, name=name,
+            showlegend=False,
+        )  # fmt: skip
+        spread = f" ({say(d['low'])} to {say(d['high'])})" if interval else ""
+        seen.append(f"{name}, {verdicts[name]}: {say(d['mean'])}{spread}")
+    fig.add_vline(0, line=dict(color=BASELINE, width=2))
+    fig.update_yaxes(autorange="reversed", ticksuffix=" ")
+    return draw.alt(fig, "Differences to the baseline, each with the seeds and their 95 % interval", seen)
+
+
+def scatter(
+    points: Mapping[str, tuple[float, float]], verdicts: Mapping[str, str], xlabel: str, ylabel: str,
+    marks: Sequence[float] = (),
+) -> go.Figure:  # fmt: skip
+    """Systems as points (x, y) by name: blue circles for causal ones, red crosses for those that leak.
+
+    verdicts: of their audits, by the same names. xlabel, ylabel: titles of the axes, with units. marks: dotted lines at
+    values of x.
+    """
+    fig, seen = draw.figure(xlabel, ylabel, height=420), []
+    for verdict, (colour, symbol) in TRUTH.items():
+        names = [name for name in points if verdicts[name] == verdict]
+        if not names:
+            continue
+        x, y = (draw.numbers(np.array(column)) for column in zip(*(points[name] for name in names), strict=True))
+        marker = dict(color=colour, symbol=symbol, size=10)
+        fig.add_scatter(x=x, y=y, text=names, mode="markers", marker=marker, name=f"audit: {verdict}", showlegend=True)
+        seen += [f"{name}, {verdict}: {say(points[name][0])}, {say(points[name][1])}" for name in names]
+    for x in marks:
+        fig.add_vline(x, line=dict(color=TEXT, width=1, dash="dot"))
+    fig.update_traces(hovertemplate="%{text}<br>%{x}, %{y}<extra></extra>")
+    return draw.alt(fig, f"A point a system: {xlabel}, {ylabel}", seen)
+
+
+def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str, columns: int = 3) -> go.Figure:
+    """Loss at each position of a full window, a panel a system: blue if causal, red if it leaks, the baseline's grey.
+
+    losses: (length,) by name, that of `base` among them. verdicts: of their audits, by the same names.
+    """
+    names, seen = [name for name in losses if name != base], []
+    rows = math.ceil(len(names) / columns)
+    fig = make_subplots(
+        rows, columns, shared_xaxes=True, shared_yaxes=True, subplot_titles=names, horizontal_spacing=0.03,
+        vertical_spacing=0.2 / rows,
+    )  # fmt: skip
+    draw.geometry(fig, 90 + 130 * rows)
+    reference = draw.signal(base, losses[base])
+    for i, name in enumerate(names):
+        place = dict(row=1 + i // columns, col=1 + i % columns)
+        loss, (colour, _) = draw.signal(name, losses[name]), TRUTH[verdicts[name]]
+        for label, y, c, width in ((base, reference, BASELINE, 1), (name, loss, colour, 2)):
+            line = dict(color=c, width=width)
+            fig.add_scatter(y=draw.numbers(y), mode="lines", name=label, line=line, showlegend=False, **place)
+        seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
+    seen.append(f"{base}: {say(np.median(reference))} at the median position, {say(reference[-1])} at the last")
+    fig.update_annotations(font_size=12)
+    fig.update_xaxes(title="position (tokens)", row=rows).update_yaxes(title="nats per token", col=1)
+    return draw.alt(fig, f"Loss by position, a panel a system, each beside {base}", seen)
