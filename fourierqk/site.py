@@ -27,7 +27,8 @@ PACKAGE = Path(__file__).parent
 PLOTLY = "application/vnd.plotly.v1+json"
 HEIGHT = 420  # pixels kept free for a figure that states none
 WIDGETS = (
-    "filter_designer", "gap_bench", "half_kernel", "influence_map", "phase_scrambler", "rhythm_finder", "token_ring",
+    "filter_designer", "gap_bench", "half_kernel", "influence_map", "phase_scrambler", "rhythm_finder", "seed_bench",
+    "token_ring",
 )  # fmt: skip
 
 log = logging.getLogger(__name__)

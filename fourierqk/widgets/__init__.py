@@ -1,6 +1,7 @@
 """Live figures for the book, JupyterLab and Colab, and `Widget`, what every one of them is built on."""
 import importlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import anywidget
@@ -11,11 +12,12 @@ BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a b
 _HOMES = {
     "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
     "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder",
-    "TokenRing": "token_ring",
+    "SeedBench": "seed_bench", "TokenRing": "token_ring",
 }  # fmt: skip
 
 __all__ = [
-    "FilterDesigner", "GapBench", "HalfKernel", "InfluenceMap", "PhaseScrambler", "RhythmFinder", "TokenRing", "Widget",
+    "FilterDesigner", "GapBench", "HalfKernel", "InfluenceMap", "PhaseScrambler", "RhythmFinder", "SeedBench",
+    "TokenRing", "Widget",
 ]  # fmt: skip
 
 
@@ -27,6 +29,16 @@ def source(name: str) -> str:
 def module(name: str) -> str:
     """The ES module of a widget: the shared part and the widget's own, one text without imports."""
     return source("common.js") + "\n" + source(f"{name}.js")
+
+
+def uniform(seed: int) -> Iterator[float]:
+    """Numbers in [0, 1), the same in the browser (common.js): a linear congruential generator of 32 bits."""
+    state = seed
+    for _ in range(4):  # neighbouring seeds begin alike
+        state = (1664525 * state + 1013904223) % 2**32
+    while True:
+        state = (1664525 * state + 1013904223) % 2**32
+        yield state / 2**32
 
 
 class Widget(anywidget.AnyWidget):

@@ -73,6 +73,15 @@ function textbox(label, limit, change) {
   };
 }
 
+// ---------------------------------------------------------------- chance
+// Numbers in [0, 1): a linear congruential generator of 32 bits, the same as `uniform` in Python.
+function uniform(seed) {
+  let state = seed;
+  const next = () => (state = (Math.imul(1664525, state) + 1013904223) >>> 0) / 2 ** 32;
+  for (let i = 0; i < 4; i++) next(); // neighbouring seeds begin alike
+  return next;
+}
+
 // ---------------------------------------------------------------- one panel on a canvas
 // plot = {title, xlabel, ylabel, x: {min, max, ticks, map?}, y: {min, max, ticks}, top?: ticks, toplabel?, foot?,
 // paint(g, X, Y, theme, box), read(x) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.

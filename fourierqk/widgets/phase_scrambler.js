@@ -6,14 +6,6 @@ const MARKS = { spaces: /\s/u, vowels: /[aeiou]/iu, capitals: /\p{Lu}/u };
 // 1 where the character is of that kind, else 0.
 const indicator = (text, signal) => Float64Array.from(Array.from(text), (c) => (MARKS[signal].test(c) ? 1 : 0));
 
-// Numbers in [0, 1): a linear congruential generator of 32 bits.
-function uniform(seed) {
-  let state = seed;
-  const next = () => (state = (Math.imul(1664525, state) + 1013904223) >>> 0) / 2 ** 32;
-  for (let i = 0; i < 4; i++) next(); // neighbouring seeds begin alike
-  return next;
-}
-
 function circle(n) { // cos and sin of 2 pi j / n
   const angle = Array.from({ length: n }, (_, j) => (2 * Math.PI * j) / n);
   return { cos: angle.map(Math.cos), sin: angle.map(Math.sin) };

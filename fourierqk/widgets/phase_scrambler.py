@@ -1,11 +1,10 @@
 """PhaseScrambler: a line of text as a signal, its amplitudes kept, its phases shifted or scrambled, live."""
 import math
-from collections.abc import Iterator
 
 import torch
 import traitlets as t
 
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import Widget, module, uniform
 
 TEXT = "The tide comes in, the tide goes out, all day."
 LONGEST = 256  # characters of a line
@@ -47,7 +46,7 @@ class PhaseScrambler(Widget):
         """The signal with its phases changed (n,), float64."""
         x = self.line.roll(self.shift)
         z = torch.fft.rfft(x)
-        draw = _uniform(self.seed)
+        draw = uniform(self.seed)
         inner = range(1, (len(x) + 1) // 2)  # all but DC and Nyquist
         angles = torch.tensor([2 * math.pi * self.scramble * (next(draw) - 0.5) for _ in inner], dtype=torch.float64)
         z[1 : 1 + len(angles)] *= torch.polar(torch.ones_like(angles), angles)
@@ -76,13 +75,3 @@ class PhaseScrambler(Widget):
         if not 0 <= proposal["value"] <= SEEDS:
             raise t.TraitError(f"seed = {proposal['value']} must lie between 0 and {SEEDS}")
         return proposal["value"]
-
-
-def _uniform(seed: int) -> Iterator[float]:
-    """Numbers in [0, 1), the same in the browser: a linear congruential generator of 32 bits."""
-    state = seed
-    for _ in range(4):  # neighbouring seeds begin alike
-        state = (1664525 * state + 1013904223) % 2**32
-    while True:
-        state = (1664525 * state + 1013904223) % 2**32
-        yield state / 2**32

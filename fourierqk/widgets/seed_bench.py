@@ -1,0 +1,82 @@
+"""SeedBench: forty studies of one true difference over a few seeds each, and what their intervals say, live."""
+import functools
+import itertools
+import math
+
+import torch
+import traitlets as t
+
+from fourierqk.report import _student
+from fourierqk.widgets import Widget, module, uniform
+
+STUDIES, MOST = 40, 10  # studies, seeds of a study
+TABLE = 1  # which numbers: of the first tables, one whose counts are near what very many studies give
+INTERVALS = {"student": lambda seeds: _student(seeds - 1), "normal": lambda seeds: 1.96}  # half width, standard errors
+RANGES = {
+    "difference": (-0.1, 0.1, "nats per token"), "spread": (0.002, 0.1, "nats per token"), "seeds": (2, MOST, "seeds"),
+}  # fmt: skip
+
+
+class SeedBench(Widget):
+    """Forty imaginary studies that compare a system with a baseline over a few seeds, and their 95 % intervals.
+
+    In a study every seed gives a pair of runs, and the pair a difference of honest losses, system minus baseline:
+    the true one, plus spread times a standard normal number. difference: the true one, -0.1 to 0.1 nats per token;
+    0 is a system like the baseline. spread: the standard deviation over seeds, 0.002 to 0.1 nats per token. seeds: 2
+    to 10. interval: "student", the mean plus or minus Student's quantile times the standard error, as the tables of
+    fourierqk.report have it, or "normal", plus or minus 1.96 standard errors. The normal numbers come from one fixed
+    table, so that a change of a setting moves the intervals and draws no new ones; a further seed joins those before.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "seed_bench"
+    _esm = module(script)
+    difference = t.Float(-0.03).tag(sync=True)
+    spread = t.Float(0.02).tag(sync=True)
+    seeds = t.Int(3).tag(sync=True)
+    interval = t.Enum(tuple(INTERVALS), "student").tag(sync=True)
+
+    def __init__(
+        self, difference: float = -0.03, spread: float = 0.02, seeds: int = 3, interval: str = "student"
+    ) -> None:
+        super().__init__(difference=difference, spread=spread, seeds=seeds, interval=interval)
+
+    @property
+    def studies(self) -> torch.Tensor:
+        """The difference that each seed of each study finds (40, seeds), nats per token, float64."""
+        return self.difference + self.spread * _normals()[:, : self.seeds]
+
+    @property
+    def intervals(self) -> torch.Tensor:
+        """Both ends of each study's interval (40, 2), nats per token, float64."""
+        x = self.studies
+        half = INTERVALS[self.interval](self.seeds) * x.std(1) / math.sqrt(self.seeds)
+        return torch.stack([x.mean(1) - half, x.mean(1) + half], 1)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of the forty intervals lie below zero ("lower"), hold it ("undecided"), lie above ("higher").
+
+        "misses": how many do not hold the true difference.
+        """
+        low, high = self.intervals.T
+        lower, higher = int((high < 0).sum()), int((low > 0).sum())
+        misses = int(((low > self.difference) | (high < self.difference)).sum())
+        return {"lower": lower, "undecided": STUDIES - lower - higher, "higher": higher, "misses": misses}
+
+    @t.validate(*RANGES)
+    def _ranged(self, proposal: t.Bunch) -> float:
+        name, value = proposal["trait"].name, proposal["value"]
+        low, high, unit = RANGES[name]
+        if not low <= value <= high:
+            raise t.TraitError(f"{name} = {value} must lie between {low} and {high} {unit}")
+        return value
+
+
+@functools.cache
+def _normals() -> torch.Tensor:
+    """The fixed table of standard normal numbers (40, 10), float64 (Box and Muller 1958)."""
+    u = torch.tensor([*itertools.islice(uniform(TABLE), STUDIES * MOST)], dtype=torch.float64).view(-1, 2)
+    z = torch.polar((-2 * (1 - u[:, 0]).log()).sqrt(), 2 * math.pi * u[:, 1])
+    return torch.view_as_real(z).reshape(STUDIES, MOST)
