@@ -1,11 +1,12 @@
 """Tables of recorded runs, seeds apart from windows."""
+import html
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fourierqk.records import by_system
 
-__all__ = ["compare", "markdown", "plain", "rows"]
+__all__ = ["by_seed", "compare", "markdown", "plain", "rows", "samples", "t_quantile"]
 
 BASE = "base-dot"  # what every system is compared with
 LOSSES = ("ordered", "shuffled", "honest", "truncated")
@@ -63,12 +64,12 @@ def compare(
     n, mean = len(d), sum(d) / len(d)
     found = {"values": d, "mean": mean, "low": None, "high": None}
     if n > 1:
-        half = _student(n - 1) * math.sqrt(sum((x - mean) ** 2 for x in d) / (n - 1) / n)
+        half = t_quantile(n - 1) * math.sqrt(sum((x - mean) ** 2 for x in d) / (n - 1) / n)
         found |= {"low": mean - half, "high": mean + half}
     return found
 
 
-def _student(df: int) -> float:
+def t_quantile(df: int) -> float:
     """The 97.5 % quantile of Student's t with a whole number of degrees of freedom, by bisection of its closed form."""
     low, high = 0.0, 20.0
     while high - low > 1e-10:
@@ -132,6 +133,38 @@ def markdown(table: list[dict[str, Any]]) -> str:
         ticked = [[f"`{first}`", *rest] for first, *rest in body]
         parts.append("\n".join([title, "", line(HEAD), "|---" * len(HEAD) + "|", *map(line, ticked)]))
     return "\n\n".join(parts)
+
+
+def by_seed(table: list[dict[str, Any]]) -> str:
+    """The honest loss of every seed as Markdown, the difference to base-dot with its interval over seeds, the audit.
+
+    The standard error is the largest one over windows among the seeds: a thing apart from the spread over seeds.
+    """
+    seeds = sorted({seed for row in table for seed in row["seeds"]})
+    head = ["system", *(f"seed {s}" for s in seeds), "s.e. over windows", f"minus `{BASE}`", "95 % over seeds", "audit"]
+    lines = [head, ["---"] * len(head)]
+    for row in table:
+        loss, d = row["losses"]["honest"], row["against_base"]
+        values = dict(zip(row["seeds"], loss["values"], strict=True))
+        mean = f"{d['mean']:+.3f}" if d else ""
+        interval = f"{d['low']:+.3f} to {d['high']:+.3f}" if d and d["low"] is not None else ""
+        each = [f"{values[s]:.3f}" if s in values else "" for s in seeds]
+        audits = "/".join(sorted({*row["audit"]}))
+        lines.append([f"`{row['system']}`", *each, f"{max(loss['se']):.3f}", mean, interval, audits])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def samples(runs: Mapping[str, Mapping[str, Any]], characters: int = 240) -> str:
+    """What recorded runs wrote, side by side, as HTML that Markdown takes: runs by name, the start of each sample."""
+
+    def column(name: str, run: Mapping[str, Any]) -> str:
+        text = html.escape(run["sample"][:characters]).replace("\n", "&#10;")  # a blank line would end the HTML
+        title, pre = f"<figcaption><b>{html.escape(name)}</b></figcaption>", f'<pre style="{wrap}">{text}</pre>'
+        return f'<figure style="flex: 1 1 15em; margin: 0">{title}{pre}</figure>'
+
+    wrap = "white-space: pre-wrap"
+    columns = "".join(column(*item) for item in runs.items())
+    return f'<div style="display: flex; flex-wrap: wrap; gap: 1em">{columns}</div>'
 
 
 def plain(table: list[dict[str, Any]]) -> str:

@@ -149,6 +149,16 @@ WRONG: dict[str, list[object]] = {
     "entropy_floor.coin_rate": [math.log(2), 0.5, 1],
     "entropy_floor.gap_difference": [-0.4, 3.4],
     "entropy_floor.which_test": ["floor", "gap", "oracle"],
+    "reckoning.half_width": [
+        1.96 * 0.02 / 3**0.5,
+        4.303 * 0.02,
+        0.02 / 3**0.5,
+        4.303 * 0.02 * (2 / 3) ** 0.5 / 3**0.5,
+        2 * 4.303 * 0.02 / 3**0.5,
+        0.03,
+    ],
+    "reckoning.far_apart": [0.372, 3.2],
+    "reckoning.verdict_word": ["holds", "does not hold here", "undecided", "wrong"],
     "shuffled_gap.unigram_entropy": [
         lambda ids, v: (lambda p: torch.special.entr(p).sum() / math.log(2))(torch.bincount(ids) / len(ids)),  # bits
         lambda ids, v: -torch.special.entr(torch.bincount(ids) / len(ids)).sum(),

@@ -34,6 +34,7 @@ NEVER_REACHES = {
     "train": {"figures", "widgets", "site", "cli", "runs", "studies"},
     "crew": {"figures", "widgets", "site", "cli"},
     "report": {"figures", "widgets", "site", "cli", "runs", "train"},
+    "reckoning": {"figures", "widgets", "site", "cli", "runs", "train"},
     "figures": {"train", "zoo", "cli", "site"},
     "widgets": {"train", "zoo", "cli", "site"},
 }

@@ -324,7 +324,7 @@ def test_a_run_of_another_process_is_waited_for_then_taken_over(text, tmp_path):
 
 @pytest.mark.parametrize("df", [1, 2, 3, 4, 7, 12, 30])
 def test_students_quantile_is_scipys(df):
-    assert tables._student(df) == pytest.approx(scipy.stats.t.ppf(0.975, df), abs=1e-8)
+    assert tables.t_quantile(df) == pytest.approx(scipy.stats.t.ppf(0.975, df), abs=1e-8)
 
 
 def run_of(system, seed, honest, **more):

@@ -6,12 +6,12 @@ import math
 import torch
 import traitlets as t
 
-from fourierqk.report import _student
+from fourierqk.report import t_quantile
 from fourierqk.widgets import Widget, module, uniform
 
 STUDIES, MOST = 40, 10  # studies, seeds of a study
 TABLE = 1  # which numbers: of the first tables, one whose counts are near what very many studies give
-INTERVALS = {"student": lambda seeds: _student(seeds - 1), "normal": lambda seeds: 1.96}  # half width, standard errors
+INTERVALS = {"student": lambda seeds: t_quantile(seeds - 1), "normal": lambda seeds: 1.96}  # half widths, in s.e.
 RANGES = {
     "difference": (-0.1, 0.1, "nats per token"), "spread": (0.002, 0.1, "nats per token"), "seeds": (2, MOST, "seeds"),
 }  # fmt: skip

@@ -1,0 +1,48 @@
+"""Checkers of the chapter that weighs the claims."""
+import math
+
+from fourierqk.exercises import checker
+from fourierqk.reckoning import VERDICTS
+
+__all__ = ["far_apart", "half_width", "verdict_word"]
+
+
+@checker
+def half_width(answer: float) -> str | None:
+    """Half of Student's 95 % interval of -0.05, -0.03, -0.01: 4.303 * 0.02 / sqrt(3)."""
+    error = 0.02 / math.sqrt(3)
+    if math.isclose(answer, 1.96 * error, rel_tol=0.01):
+        return "1.96 is the point of the normal distribution, right for many seeds. For three take 4.303."
+    if math.isclose(answer, 4.303 * 0.02, rel_tol=0.01):
+        return "that is for one seed more. The mean of three varies less: divide by the square root of 3."
+    if math.isclose(answer, error, rel_tol=0.01):
+        return "that is the standard error of the mean. The interval is 4.303 times as wide."
+    if math.isclose(answer, 4.303 * 0.02 * math.sqrt(2 / 3) / math.sqrt(3), rel_tol=0.01):
+        return "divide the squares by n - 1 = 2, since the mean was taken from the same three values."
+    if math.isclose(answer, 2 * 4.303 * error, rel_tol=0.01):
+        return "that is the whole interval. To either side of the mean there is half of it."
+    if not math.isclose(answer, 4.303 * error, rel_tol=0.01):
+        return "take 4.303 times the standard deviation over the square root of 3."
+
+
+@checker
+def far_apart(answer: float) -> str | None:
+    """The distance of 0.608 and 0.236 in standard deviations of 0.019: 19.6."""
+    if math.isclose(answer, 0.608 - 0.236, rel_tol=1e-2):
+        return "that is the distance in nats. Divide by the standard deviation."
+    if not math.isclose(abs(answer), (0.608 - 0.236) / 0.019, rel_tol=2e-2):
+        return "divide the distance of the two numbers by 0.019."
+
+
+@checker
+def verdict_word(answer: str) -> str | None:
+    """The verdict on a system that gains in ordered loss and loses in honest loss: "with the future only"."""
+    found = str(answer).strip().lower()
+    if found not in VERDICTS:
+        return f"answer with one of the verdicts: {', '.join(VERDICTS)}."
+    if found == "holds":
+        return "the ordered loss is lower, but some of it may be the future's. What does the honest loss say?"
+    if found == "does not hold here":
+        return "the honest loss does not show it. But the ordered loss does, and there is a verdict for that."
+    if found != "with the future only":
+        return "both losses are known, and the intervals are narrow. What does each of them show?"
