@@ -12,15 +12,17 @@ import torch
 import typer
 from torch import nn
 
+from fourierqk import reckoning
 from fourierqk import report as report_of
 from fourierqk.causality import audit as examine
 from fourierqk.checkpoint import CHECKPOINT
 from fourierqk.crew import conduct
 from fourierqk.data import Corpus
+from fourierqk.evidence import Evidence
 from fourierqk.foreign import from_file
 from fourierqk.measure import summary
 from fourierqk.model import GPTConfig, generate
-from fourierqk.records import runs_in
+from fourierqk.records import by_system, runs_in
 from fourierqk.runs import carry_out
 from fourierqk.studies import STUDIES, Run, open_corpus
 from fourierqk.studies import preset as find_preset
@@ -111,6 +113,20 @@ def report(
             typer.echo(report_of.markdown(table) if as_markdown else report_of.plain(table))
         if bad or not records:
             raise ValueError("; ".join(bad) or f"no records in {folder}")
+
+
+@app.command()
+def reckon(
+    seeds: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study with several seeds.")],
+    once: Annotated[Path | None, typer.Argument(metavar="[ONCE]", help="One of other systems, one seed each.")] = None,
+) -> None:
+    """Set the claims of the paper beside your own records, as Markdown. What they cannot tell is "not tested"."""
+    with _failures():
+        found = [runs_in(folder) for folder in (seeds, *([once] if once else []))]
+        if bad := [why for _, of in found for why in of]:
+            raise ValueError("; ".join(bad))
+        studies = [by_system(records) for records, _ in found]
+        typer.echo(reckoning.markdown(reckoning.reckon(Evidence(*studies))))
 
 
 @app.command()

@@ -1,15 +1,19 @@
 """Recorded runs as evidence: what a system gains, with and without the future, and what it reads."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fourierqk.records import study
 from fourierqk.report import BASE, compare
 
-__all__ = ["Evidence", "Gain", "spearman"]
+__all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 
 Runs = Mapping[str, list[dict[str, Any]]]  # by system, one a seed
+
+
+class NoRun(ValueError):
+    """The evidence has no run that could tell; the message says of what."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,11 @@ class Gain:
 class Evidence:
     """The runs that decide: `seeds`, the main systems with several seeds each, and `once`, every other with one.
 
-    Each study has base-dot runs of its own, of as many steps.
+    Each study has base-dot runs of its own, of as many steps. Methods raise NoRun where a run is missing.
     """
 
     seeds: Runs
-    once: Runs
+    once: Runs = field(default_factory=dict)
 
     @classmethod
     def recorded(cls) -> "Evidence":
@@ -52,11 +56,12 @@ class Evidence:
         return cls(study("shakespeare-small"), study("shakespeare-small-once"))
 
     def study_of(self, system: str) -> Runs:
-        """The study that has a system. ValueError where none does."""
+        """The study that has a system, and base-dot to compare it with."""
         for runs in (self.seeds, self.once):
-            if system in runs:
+            if system in runs and BASE in runs:
                 return runs
-        raise ValueError(f"no recorded run of {system!r}: there are {', '.join({**self.seeds, **self.once})}")
+        there = ", ".join({**self.seeds, **self.once}) or "none at all"
+        raise NoRun(f"no recorded run of {system!r} beside one of {BASE!r}: there are {there}")
 
     def runs(self, system: str) -> list[dict[str, Any]]:
         return self.study_of(system)[system]
@@ -70,7 +75,7 @@ class Evidence:
         runs, base = self.runs(system), self.study_of(system)[BASE]
         d = compare(runs, base, kind)
         if d is None:
-            raise ValueError(f"{system} and {BASE} share no seed: a paired difference needs one")
+            raise NoRun(f"{system} and {BASE} share no seed: a paired difference needs one")
         if d["low"] is None:
             a, b = (r[0]["losses"][kind]["se"] for r in (runs, base))
             half = 4 * math.hypot(a, b)
@@ -82,11 +87,11 @@ class Evidence:
         return mean(r["losses"][kind]["mean"] for r in self.runs(system))
 
     def seed_by_seed(self, systems: Sequence[str], kind: str) -> list[list[float]]:
-        """The losses of some systems, a row for each seed that all of them have. ValueError where there is none."""
+        """The losses of some systems, a row for each seed that all of them have."""
         losses = [{r["seed"]: r["losses"][kind]["mean"] for r in self.runs(s)} for s in systems]
         shared = sorted(set.intersection(*(set(by_seed) for by_seed in losses)))
         if not shared:
-            raise ValueError(f"{', '.join(systems)} share no seed")
+            raise NoRun(f"{', '.join(systems)} share no seed")
         return [[by_seed[seed] for by_seed in losses] for seed in shared]
 
     def verdict(self, system: str) -> str:

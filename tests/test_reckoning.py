@@ -1,5 +1,6 @@
 """The reckoning: verdicts follow the records, numbers are those of an independent count, and the page shows them."""
 import copy
+import functools
 import itertools
 import json
 import random
@@ -9,11 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
+from typer.testing import CliRunner
 
 from fourierqk import reckoning, report
-from fourierqk.evidence import Evidence, spearman
+from fourierqk.cli import app
+from fourierqk.evidence import Evidence, NoRun, spearman
 from fourierqk.reckoning import CLAIMS, VERDICTS, markdown, paper, reckon
-from fourierqk.zoo import SYSTEMS, VARIANTS, system
+from fourierqk.records import write_json
+from fourierqk.zoo import SYSTEMS, system
 
 ROOT = Path(__file__).resolve().parents[1]
 ONCE = [s for s in SYSTEMS if s not in ("fourier-qk", "multifourier-qk", "random-qk", "sliding-fourier-qk")]
@@ -96,16 +100,26 @@ def test_the_rank_correlation_is_scipys(n):
 
 def test_what_no_run_can_tell_is_said_by_name():
     e = evidence()
-    with pytest.raises(ValueError, match="no recorded run of 'mine': there are base-dot"):
+    with pytest.raises(NoRun, match="no recorded run of 'mine' beside one of 'base-dot': there are base-dot"):
         e.gain("mine", "honest")
     e.once["dc"][0]["seed"] = 7
-    with pytest.raises(ValueError, match="dc and base-dot share no seed"):
+    with pytest.raises(NoRun, match="dc and base-dot share no seed"):
         e.gain("dc", "honest")
+    with pytest.raises(NoRun, match="there are none at all"):
+        Evidence({}).loss("base-dot", "honest")
     with pytest.raises(ValueError, match="unknown claim 'nonesuch': there are paper_base_dot"):
         paper("nonesuch")
 
 
 # --- verdicts
+
+
+def test_a_claim_without_its_runs_is_not_tested_and_the_others_are():
+    whole = {c.name: f for c, f in reckon(evidence())}
+    part = {c.name: f for c, f in reckon(Evidence(evidence().seeds))}
+    assert part["one band"] == whole["one band"] and part["DC"].verdict == "not tested" != whole["DC"].verdict
+    assert "no recorded run of 'dc'" in part["DC"].ours
+    assert {f.verdict for _, f in reckon(Evidence({}))} == {"not tested"}
 
 
 def test_every_claim_finds_its_runs_and_gives_a_known_verdict():
@@ -194,6 +208,17 @@ def test_the_coverage_law_is_a_rank_correlation(sign, says):
     assert verdict("coverage", e) == says
 
 
+def test_the_command_weighs_records_of_ones_own(tmp_path):
+    (tmp_path / "study").mkdir()
+    for run in (run for runs in evidence().seeds.values() for run in runs):
+        write_json(tmp_path / "study" / f"{run['system']}-s{run['seed']}.json", run)
+    result = CliRunner().invoke(app, ["reckon", str(tmp_path / "study")])
+    assert result.exit_code == 0 and result.output.strip() == markdown(reckon(Evidence(evidence().seeds)))
+    (tmp_path / "study" / "torn.json").write_text("{")
+    result = CliRunner().invoke(app, ["reckon", str(tmp_path / "study")])
+    assert result.exit_code == 2 and "torn.json" in result.output
+
+
 # --- tables
 
 
@@ -221,3 +246,156 @@ def test_samples_stay_one_block_of_html():
     text = report.samples({"a <model>": record("base-dot"), "b": record("dc")}, characters=12)
     assert "\n" not in text and "To be,&#10;&#10;or &lt;" in text and "a &lt;model&gt;" in text and "<not" not in text
     assert text.count("<figure") == text.count("</figure>") == 2
+
+
+# --- the page, recounted from the files by other means
+
+RECORDS = ROOT / "book" / "records"
+NUMBER = r"[+-]?\d+(?:\.\d+)?"
+
+
+@functools.cache
+def files(study: str) -> dict[str, dict[int, dict]]:
+    """The records of a study: system -> seed -> record."""
+    found: dict[str, dict[int, dict]] = {}
+    for path in sorted((RECORDS / study).glob("*.json")):
+        run = json.loads(path.read_text())
+        found.setdefault(run["system"], {})[run["seed"]] = run
+    return found
+
+
+def home(name: str) -> str:
+    return "shakespeare-small" if name in files("shakespeare-small") else "shakespeare-small-once"
+
+
+def differences(study: str, name: str, kind: str) -> np.ndarray:
+    runs, base = files(study)[name], files(study)["base-dot"]
+    return np.array([runs[s]["losses"][kind]["mean"] - base[s]["losses"][kind]["mean"] for s in runs if s in base])
+
+
+def interval(d: np.ndarray) -> tuple[float, float]:
+    return scipy.stats.ttest_1samp(d, 0).confidence_interval(0.95)
+
+
+@functools.cache
+def shown(doc: str = "reckoning") -> list[str]:
+    """What the cells of a page show as Markdown, from the notebook that is committed."""
+    cells = json.loads((ROOT / "book" / f"{doc}.ipynb").read_text())["cells"]
+    outputs = [out.get("data", {}).get("text/markdown", "") for c in cells for out in c.get("outputs", ())]
+    return ["".join(text) for text in outputs if text]
+
+
+def tables(head: str) -> list[list[list[str]]]:
+    """The tables whose head begins so: rows of cells."""
+    found = [text[text.index(head) :].splitlines() for text in shown() if head in text]
+    return [[line.strip("| ").split(" | ") for line in lines[2:] if line.startswith("|")] for lines in found]
+
+
+def claim(name: str) -> tuple[str, str]:
+    """What the page says of a claim: our runs, and the verdict."""
+    (table,) = tables("| the paper claims |")
+    (place,) = [i for i, c in enumerate(CLAIMS) if c.name == name]
+    _, ours, said = table[place]
+    return ours, said.strip("*")
+
+
+def numbers(text: str) -> list[float]:
+    return [float(x) for x in re.findall(NUMBER, re.sub(r"`[^`]*`", "", text))]
+
+
+@pytest.mark.parametrize(("place", "study"), [(0, "shakespeare-small"), (1, "verse-tiny")])
+def test_the_tables_of_seeds_are_those_of_the_files(place, study):
+    table = tables("| system | seed 0 |")[place]
+    assert {row[0].strip("`") for row in table} == set(files(study))
+    for cells in table:
+        name = cells[0].strip("`")
+        runs = files(study)[name]
+        seeds = max(len(r) for r in files(study).values())
+        values = [float(cells[1 + s]) if cells[1 + s].strip() else None for s in range(seeds)]
+        assert values == [pytest.approx(runs[s]["losses"]["honest"]["mean"], abs=6e-4) if s in runs else None
+                          for s in range(seeds)]  # fmt: skip
+        errors = [r["losses"]["honest"]["se"] for r in runs.values()]
+        assert float(cells[1 + seeds]) == pytest.approx(max(errors), abs=6e-4)
+        assert cells[-1] == next(iter(runs.values()))["audit"]["verdict"]
+        if name == "base-dot":
+            continue
+        d = differences(study, name, "honest")
+        assert float(cells[2 + seeds]) == pytest.approx(d.mean(), abs=6e-4)
+        if len(d) > 1:
+            assert numbers(cells[3 + seeds]) == pytest.approx(interval(d), abs=6e-4)
+
+
+def test_the_table_of_single_runs_is_that_of_the_files():
+    (table,) = tables("| system | seeds | ordered |")
+    runs = files("shakespeare-small-once")
+    assert [row[0].strip("`") for row in table] == sorted(runs)
+    for name, _, *losses, difference, audits in table:
+        (run,) = runs[name.strip("`")].values()
+        kinds = ("ordered", "shuffled", "honest", "truncated")
+        assert [float(x) for x in losses] == pytest.approx([run["losses"][k]["mean"] for k in kinds], abs=6e-4)
+        assert audits.split(",")[0] == run["audit"]["verdict"]
+        if name != "`base-dot`":
+            (d,) = differences("shakespeare-small-once", run["system"], "honest")
+            assert float(difference) == pytest.approx(d, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "of"),
+    [("random bands", "random-qk"), ("one band", "fourier-qk"), ("four bands", "multifourier-qk"),
+     ("phase", "phase-randomised"), ("DC", "dc"), ("Nyquist", "nyquist")],
+)  # fmt: skip
+def test_what_a_system_gains_is_recounted(name, of):
+    ours, said = claim(name)
+    expected, sides = [], {}
+    for kind in ("ordered", "honest"):
+        d = differences(home(of), of, kind)
+        if len(d) > 1:
+            low, high = interval(d)
+            expected += [d.mean(), low, high]
+        else:
+            se = [r[0]["losses"][kind]["se"] for r in (files(home(of))[of], files(home(of))["base-dot"])]
+            half = 4 * float(np.hypot(*se))
+            low, high = d[0] - half, d[0] + half
+            expected += [d[0], half]
+        sides[kind] = -1 if high < 0 else 1 if low > 0 else 0
+    assert numbers(ours) == pytest.approx(expected, abs=6e-4)
+    if name in ("phase", "DC", "Nyquist"):
+        assert said == {1: "holds", 0: "undecided", -1: "does not hold here"}[sides["ordered"]]
+    else:
+        assert said == ("holds" if sides["honest"] < 0 else
+                        "with the future only" if sides["ordered"] < 0 else "does not hold here")  # fmt: skip
+
+
+def test_the_other_claims_are_recounted():
+    runs = [r for study in ("shakespeare-small", "shakespeare-small-once") for seeds in files(study).values()
+            for r in seeds.values()]  # fmt: skip
+    gaps = [(r["losses"]["shuffled"]["gap"], r["audit"]["verdict"] == "leaks") for r in runs]
+    leaks = sum(leaky for _, leaky in gaps)
+    cleared, accused = sum(g > 4 and leaky for g, leaky in gaps), sum(g < 2 and not leaky for g, leaky in gaps)
+    assert numbers(claim("shuffled gap")[0]) == [leaks, cleared, 4, len(gaps) - leaks, accused, 2]
+    by_name = {}
+    for r in runs:
+        if r["audit"]["verdict"] == "leaks" and r["filters"]:
+            by_name.setdefault(r["system"], []).append(
+                (np.mean([layer["coverage"] for layer in r["filters"]]),
+                 r["losses"]["honest"]["mean"] - r["losses"]["ordered"]["mean"])
+            )  # fmt: skip
+    x, y = np.array([np.mean(v, axis=0) for v in by_name.values()]).T
+    rho, n, chance = numbers(claim("coverage")[0])
+    assert rho == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=6e-3) and n == len(x)
+    assert chance == pytest.approx(1.96 / np.sqrt(n - 1), abs=6e-3)
+    f = np.array([[path[-1] for path in r["history"]["frequencies"].values()]
+                  for r in files("shakespeare-small")["multifourier-qk"].values()])  # fmt: skip
+    periods = 1 / f.reshape(len(f), -1, 4, f.shape[-1])  # seeds, layers, bands, heads
+    said = np.array(numbers(claim("learned periods")[0])).reshape(4, 3)
+    assert said[:, 0] == pytest.approx(np.exp(np.log(periods).mean((0, 1, 3))), abs=0.06)
+    assert said[:, 1] == pytest.approx(periods.min((0, 1, 3)), abs=0.06)
+    assert said[:, 2] == pytest.approx(periods.max((0, 1, 3)), abs=0.06)
+
+
+def test_the_short_answer_sorts_all_claims():
+    (text,) = [text for text in shown() if text.startswith("- **holds**")]
+    (table,) = tables("| the paper claims |")
+    said = [row[-1].strip("*") for row in table]
+    counts = dict(re.findall(r"^- \*\*(.+?)\*\* \((\d+)\)", text, re.MULTILINE))
+    assert {v: int(n) for v, n in counts.items()} == {v: said.count(v) for v in VERDICTS}
