@@ -138,11 +138,12 @@ def mean(values: Iterable[float]) -> float:
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:
-    """Rank correlation of two lists without ties."""
+    """Rank correlation: Pearson's of the ranks, equal values sharing the mean of theirs. 0 where all are equal."""
 
-    def ranks(values: Sequence[float]) -> list[int]:
-        order = sorted(range(len(values)), key=values.__getitem__)
-        return [order.index(i) for i in range(len(values))]
+    def centred(values: Sequence[float]) -> list[float]:
+        below = [sum(v < u for v in values) - sum(v > u for v in values) for u in values]
+        return [b / 2 for b in below]  # the rank above the mean rank
 
-    n = len(x)
-    return 1 - 6 * sum((a - b) ** 2 for a, b in zip(ranks(x), ranks(y), strict=True)) / (n * (n * n - 1))
+    a, b = centred(x), centred(y)
+    scale = math.sqrt(sum(v * v for v in a) * sum(v * v for v in b))
+    return sum(u * v for u, v in zip(a, b, strict=True)) / scale if scale else 0.0

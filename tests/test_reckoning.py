@@ -96,6 +96,10 @@ def test_the_middle_of_the_window_is_its_middle_third():
 def test_the_rank_correlation_is_scipys(n):
     x, y = np.random.default_rng(n).normal(size=(2, n))
     assert spearman(list(x), list(y)) == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
+    tied = np.round(x)
+    tied[0] = 9
+    assert spearman(list(tied), list(y)) == pytest.approx(scipy.stats.spearmanr(tied, y).statistic)
+    assert spearman([1.0] * n, list(y)) == 0
 
 
 def test_what_no_run_can_tell_is_said_by_name():
