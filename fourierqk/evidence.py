@@ -60,8 +60,7 @@ class Evidence:
         for runs in (self.seeds, self.once):
             if system in runs and BASE in runs:
                 return runs
-        there = ", ".join({**self.seeds, **self.once}) or "none at all"
-        raise NoRun(f"no recorded run of {system!r} beside one of {BASE!r}: there are {there}")
+        raise NoRun(f"no recorded run of {system} beside one of {BASE}")
 
     def runs(self, system: str) -> list[dict[str, Any]]:
         return self.study_of(system)[system]
