@@ -36,7 +36,7 @@ class Gain:
 
     def __str__(self) -> str:
         if self.seeds == 1:
-            return f"{self.mean:+.3f} (one seed, ± {self.high - self.mean:.3f} over windows)"
+            return f"{self.mean:+.3f} (one seed, ± {self.high - self.mean:.3f})"
         return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
 
 

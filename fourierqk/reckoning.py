@@ -50,7 +50,8 @@ class Claim:
     key: str | None = None
 
     def __str__(self) -> str:
-        return self.says.format(paper(self.key)) if self.key else self.says
+        said = self.says.format(paper(self.key)) if self.key else self.says
+        return said[0].upper() + said[1:]
 
 
 @cache

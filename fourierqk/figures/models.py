@@ -149,7 +149,7 @@ def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str,
     names, seen = [name for name in losses if name != base], []
     rows = math.ceil(len(names) / columns)
     fig = make_subplots(
-        rows, columns, shared_xaxes=True, shared_yaxes=True, subplot_titles=names, horizontal_spacing=0.03,
+        rows, columns, shared_xaxes=True, shared_yaxes="all", subplot_titles=names, horizontal_spacing=0.03,
         vertical_spacing=0.2 / rows,
     )  # fmt: skip
     draw.geometry(fig, 90 + 130 * rows)
@@ -163,5 +163,5 @@ def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str,
         seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
     seen.append(f"{base}: {say(np.median(reference))} at the median position, {say(reference[-1])} at the last")
     fig.update_annotations(font_size=12)
-    fig.update_xaxes(title="position (tokens)", row=rows).update_yaxes(title="nats per token", col=1)
+    fig.update_xaxes(title="position (tokens)", row=rows).update_yaxes(title="loss (nats)", col=1)
     return draw.alt(fig, f"Loss by position, a panel a system, each beside {base}", seen)
