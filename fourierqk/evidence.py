@@ -44,16 +44,18 @@ class Gain:
 class Evidence:
     """The runs that decide: `seeds`, the main systems with several seeds each, and `once`, every other with one.
 
-    Each study has base-dot runs of its own, of as many steps. Methods raise NoRun where a run is missing.
+    Each study has base-dot runs of its own, of as many steps. `elsewhere`: runs on another text, for what is claimed of
+    any text. Methods speak of the first two, and raise NoRun where a run is missing.
     """
 
     seeds: Runs
     once: Runs = field(default_factory=dict)
+    elsewhere: Runs = field(default_factory=dict)
 
     @classmethod
     def recorded(cls) -> "Evidence":
-        """What we ran on TinyShakespeare."""
-        return cls(study("shakespeare-small"), study("shakespeare-small-once"))
+        """What we ran on TinyShakespeare, and on verse."""
+        return cls(study("shakespeare-small"), study("shakespeare-small-once"), study("verse-tiny"))
 
     def study_of(self, system: str) -> Runs:
         """The study that has a system, and base-dot to compare it with."""

@@ -18,7 +18,7 @@ __all__ = ["CLAIMS", "VERDICTS", "Claim", "Evidence", "Finding", "markdown", "pa
 
 VERDICTS = {
     "holds": "our runs show it in a loss or an audit that the future cannot touch",
-    "holds in part": "it holds of some readings of the paper and not of others",
+    "holds in part": "it holds of some systems or readings of the paper and not of others",
     "with the future only": "our ordered losses show it, and our honest losses do not",
     "does not hold here": "our runs, at their scale, show something else",
     "undecided": "our runs cannot tell",
@@ -203,18 +203,23 @@ def _coverage_law(e: Evidence) -> Finding:
 
 
 def _gap_rule(e: Evidence) -> Finding:
-    runs = [(r["losses"]["shuffled"]["gap"], r["audit"]["verdict"]) for r in e.all()]
-    if not runs:
+    """One leak that is called clean, or one causal system that is called leaky, refutes a rule for all."""
+    texts: dict[str, list[tuple[float, str]]] = {}
+    for r in (*e.all(), *(r for runs in e.elsewhere.values() for r in runs)):
+        texts.setdefault(r["corpus"]["name"], []).append((r["losses"]["shuffled"]["gap"], r["audit"]["verdict"]))
+    if not texts:
         raise NoRun("no recorded run at all")
-    cleared = [gap for gap, verdict in runs if gap > 4 and verdict == "leaks"]
-    accused = [gap for gap, verdict in runs if gap < 2 and verdict == "causal"]
-    leaks = sum(verdict == "leaks" for _, verdict in runs)
-    verdict = "does not hold here" if cleared or accused else "holds"
-    ours = (
-        f"of {leaks} runs that leak, {len(cleared)} have a gap above +4; "
-        f"of {len(runs) - leaks} causal runs, {len(accused)} have one below +2"
-    )
-    return Finding(verdict, ours)
+    ours, wrong = [], 0
+    for text, runs in texts.items():
+        leaking, causal = ([gap for gap, found in runs if found == which] for which in ("leaks", "causal"))
+        cleared, accused = sum(gap > 4 for gap in leaking), sum(gap < 2 for gap in causal)
+        right = sum(gap < 2 for gap in leaking), sum(gap > 4 for gap in causal)
+        ours.append(
+            f"{text}: of {len(leaking)} runs that leak it calls {right[0]} leaky and {cleared} clean, "
+            f"of {len(causal)} causal ones {right[1]} clean and {accused} leaky"
+        )
+        wrong += cleared + accused
+    return Finding("does not hold here" if wrong else "holds", "; ".join(ours))
 
 
 def _scale(e: Evidence) -> Finding:

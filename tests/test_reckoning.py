@@ -192,6 +192,18 @@ def test_audits_decide_what_leaks_and_what_the_rule_of_thumb_is_worth():
     assert verdict("shuffled gap", e) == "does not hold here"
 
 
+def test_the_rule_of_thumb_is_also_tried_on_another_text():
+    e = evidence()
+    for run in e.all():
+        run["losses"]["shuffled"]["gap"] = 3.0
+    assert verdict("shuffled gap", e) == "holds"
+    elsewhere = {"fourier-qk": [record("fourier-qk") | {"corpus": {"name": "verse"}}]}
+    (claim,) = [c for c in CLAIMS if c.name == "shuffled gap"]
+    finding = claim.judge(Evidence(e.seeds, e.once, elsewhere))
+    assert finding.verdict == "does not hold here"
+    assert "verse: of 1 runs that leak it calls 0 leaky and 1 clean, of 0 causal ones" in finding.ours
+
+
 def test_periods_that_never_moved_decide_nothing():
     e = evidence()
     assert verdict("learned periods", e) == "undecided"
@@ -373,10 +385,14 @@ def test_what_a_system_gains_is_recounted(name, of):
 def test_the_other_claims_are_recounted():
     runs = [r for study in ("shakespeare-small", "shakespeare-small-once") for seeds in files(study).values()
             for r in seeds.values()]  # fmt: skip
-    gaps = [(r["losses"]["shuffled"]["gap"], r["audit"]["verdict"] == "leaks") for r in runs]
-    leaks = sum(leaky for _, leaky in gaps)
-    cleared, accused = sum(g > 4 and leaky for g, leaky in gaps), sum(g < 2 and not leaky for g, leaky in gaps)
-    assert numbers(claim("shuffled gap")[0]) == [leaks, cleared, 4, len(gaps) - leaks, accused, 2]
+    counts = []
+    for text in (runs, [r for seeds in files("verse-tiny").values() for r in seeds.values()]):
+        gap = np.array([r["losses"]["shuffled"]["gap"] for r in text])
+        leaks = np.array([r["audit"]["verdict"] == "leaks" for r in text])
+        counts += [leaks.sum(), (gap[leaks] < 2).sum(), (gap[leaks] > 4).sum()]
+        counts += [(~leaks).sum(), (gap[~leaks] > 4).sum(), (gap[~leaks] < 2).sum()]
+    assert numbers(claim("shuffled gap")[0]) == counts
+    assert claim("shuffled gap")[1] == ("does not hold here" if sum(counts[2::3]) else "holds")
     by_name = {}
     for r in runs:
         if r["audit"]["verdict"] == "leaks" and r["filters"]:
