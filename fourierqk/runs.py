@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import threading
-import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -116,6 +115,12 @@ def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[s
     return record
 
 
+def reason(error: Exception) -> str:
+    """Why a run failed, in a line."""
+    said = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return said if isinstance(error, ValueError | OSError | FloatingPointError) else f"{type(error).__name__}: {said}"
+
+
 # a worker: python -m fourierqk.runs FOLDER, with its order, one line of JSON, at its standard input
 
 
@@ -133,11 +138,8 @@ def _work(folder: Path) -> int:
         run_in_study(folder, Run.from_dict(todo["run"]), todo["compiled"])
     except Busy:
         return BUSY
-    except (ValueError, OSError, FloatingPointError) as e:
-        print(" ".join(str(getattr(e, "strerror", None) or e).split()), file=sys.stderr)
-        return 1
-    except Exception:
-        traceback.print_exc()
+    except Exception as e:
+        print(reason(e), file=sys.stderr)
         return 1
     return 0
 
