@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ from fourierqk import reckoning
 from fourierqk import report as report_of
 from fourierqk.causality import audit as examine
 from fourierqk.checkpoint import CHECKPOINT
+from fourierqk.cluster import conduct_on_ray
 from fourierqk.crew import conduct
 from fourierqk.data import Corpus
 from fourierqk.evidence import Evidence
@@ -73,13 +75,27 @@ def train(
         typer.echo(summary(record) + f"\n  kept      the weights of step {record['history']['best_step']}, in {out}")
 
 
+class Where(StrEnum):
+    """What carries out a study."""
+
+    here = "here"
+    ray = "ray"
+
+
 @app.command()
 def study(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(STUDIES)}.")],
     preset: Annotated[str | None, typer.Option(help=f"{', '.join(PRESETS)}, instead of the study's.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, instead of the study's.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps, instead of the preset's.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time; they share the cores.")] = 1,
+    on: Annotated[
+        Where, typer.Option(help="ray: the Ray cluster of RAY_ADDRESS, else the one that this machine is part of.")
+    ] = Where.here,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Here: runs at a time; they share the cores [1].")] = None,
+    cpus: Annotated[int | None, typer.Option(min=1, help="On Ray: cores a run, and its threads [1].")] = None,
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="On Ray: cards a run, 0.25 is four runs on one [1 if there are any].")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the study [runs/NAME].")] = None,
 ) -> None:
     """Train every system of a study with several seeds: one record DIR/SYSTEM-sSEED.json a run.
@@ -89,7 +105,14 @@ def study(
     with _failures():
         runs = find_study(name, preset=preset, seeds=seeds, steps=steps).runs()
         out = out or Path("runs") / name
-        failed = conduct(runs, out, jobs=jobs)
+        if on is Where.ray:
+            if jobs:
+                raise ValueError("--jobs is for this machine. On Ray, --cpus and --gpus decide how many runs fit")
+            failed = conduct_on_ray(runs, out, cpus=cpus or 1, gpus=gpus)
+        elif cpus or gpus is not None:
+            raise ValueError("--cpus and --gpus are for a Ray cluster: add --on ray, or take --jobs")
+        else:
+            failed = conduct(runs, out, jobs=jobs or 1)
         typer.echo(report_of.plain(report_of.rows(runs_in(out)[0])))
         if failed:
             _stop(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(f'{k}: {v}' for k, v in failed.items())}", 1)
@@ -214,9 +237,9 @@ def _failures(*more: type[Exception]) -> Iterator[None]:
         _stop("stopped. The same command goes on from the last evaluation", 130)
     except FloatingPointError as e:
         _stop(str(e), 2 if more else 1)
-    except (ValueError, OSError, *more) as e:
+    except (ValueError, OSError, ImportError, *more) as e:
         said = str(getattr(e, "strerror", None) or e).replace("resume=False", "--restart")
-        _stop(said if isinstance(e, ValueError | OSError) else f"{type(e).__name__}: {said}", 2)
+        _stop(said if isinstance(e, ValueError | OSError) or not more else f"{type(e).__name__}: {said}", 2)
 
 
 def _stop(why: str, status: int) -> None:

@@ -32,13 +32,15 @@ REACHES_ONLY = {
 NEVER_REACHES = {
     "leakage": {"parts", "filters", "model", "zoo", "train", "figures", "widgets", "cli"},
     "train": {"figures", "widgets", "site", "cli", "runs", "studies"},
-    "crew": {"figures", "widgets", "site", "cli"},
+    "tally": {"figures", "widgets", "site", "cli", "crew", "cluster"},
+    "crew": {"figures", "widgets", "site", "cli", "cluster"},
+    "cluster": {"figures", "widgets", "site", "cli", "crew"},
     "report": {"figures", "widgets", "site", "cli", "runs", "train"},
     "reckoning": {"figures", "widgets", "site", "cli", "runs", "train"},
     "figures": {"train", "zoo", "cli", "site"},
     "widgets": {"train", "zoo", "cli", "site"},
 }
-LAZY = {"anywidget", "plotly", "safetensors", "scipy", "tqdm", "typer"}  # imported where they are used
+LAZY = {"anywidget", "plotly", "ray", "safetensors", "scipy", "tqdm", "typer"}  # imported where they are used
 
 
 def imports_of(path: Path) -> set[str]:
