@@ -230,7 +230,7 @@ def _scale(e: Evidence) -> Finding:
 
 def _seeds(e: Evidence) -> Finding:
     values = [r["losses"]["ordered"]["mean"] for r in e.runs("fourier-qk")]
-    ours = f"ordered losses of `fourier-qk` over {len(values)} seeds: {', '.join(f'{v:.3f}' for v in values)}"
+    ours = f"ordered losses of `fourier-qk` over {len(values)} seed{'s' * (len(values) > 1)}: {', '.join(f'{v:.3f}' for v in values)}"
     return Finding("undecided", f"{ours}; the paper has two numbers for one system (see below)")
 
 
@@ -264,7 +264,7 @@ CLAIMS = (
           _harms("phase-randomised")),
     Claim("rotation and projection", "random rotations and projections bring no gain", "controls",
           _changes_nothing("random-rotation", "random-projection")),
-    Claim("specificity", "so the gain is specific to mixing frequencies", "controls",
+    Claim("specificity", "the gain is specific to mixing frequencies", "controls",
           _untested("no recorded run; the chapter on controls trains a map that mixes time without any frequency")),
     Claim("DC", "a filter that passes DC alone harms (follow-up, {})", "one-frequency", _harms("dc"), "followup_dc"),
     Claim("Nyquist", "one that passes the Nyquist frequency alone harms (follow-up, {})", "one-frequency",

@@ -53,6 +53,7 @@ FIGURES = {
     "scatter": lambda: figures.scatter(
         {"mine": (7.5, 0.01), "theirs": (4.2, 2.5)}, {"mine": "causal", "theirs": "leaks"},
         "shuffled gap (nats per token)", "honest minus ordered loss (nats per token)", marks=(2, 4),
+        labels=["theirs"],
     ),
     "panels": lambda: figures.panels(
         {"base-dot": np.ones(9), "mine": T[:9] / 4, "theirs": T[:9] / 8},
@@ -386,8 +387,9 @@ def test_gains_draws_every_seed_its_mean_and_the_interval_it_was_given():
 
 def test_scatter_and_panels_tell_leaks_from_causal_systems():
     causal, leaks = FIGURES["scatter"]().data
-    assert (list(causal.text), list(causal.x), list(causal.y)) == (["mine"], [7.5], [0.01])
-    assert (list(leaks.text), list(leaks.x), list(leaks.y)) == (["theirs"], [4.2], [2.5])
+    assert (list(causal.customdata), list(causal.x), list(causal.y)) == (["mine"], [7.5], [0.01])
+    assert (list(leaks.customdata), list(leaks.x), list(leaks.y)) == (["theirs"], [4.2], [2.5])
+    assert (list(causal.text), list(leaks.text)) == ([""], ["theirs"])
     assert (causal.marker.color, leaks.marker.color) == (draw.PAST, draw.FUTURE)
     assert causal.marker.symbol != leaks.marker.symbol
     lines = {(t.name, t.xaxis): (t.line.color, list(t.y)) for t in FIGURES["panels"]().data}

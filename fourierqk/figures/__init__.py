@@ -12,7 +12,7 @@
     audit(result)                                         influence map of an `Audit`: past blue, future red
     bars(values, xlabel=..., ylabel=..., floor=None)      values with their standard errors, side by side
     gains(differences, verdicts)                          differences to the baseline: seeds, mean, interval
-    scatter(points, verdicts, xlabel, ylabel, marks=())   systems as points: causal ones blue, leaking ones red
+    scatter(points, verdicts, xlabel, ylabel, ...)        systems as points: causal ones blue, leaking ones red
     panels(losses, verdicts, base)                        loss by position, a panel a system, beside the baseline's
 
 Tensors, arrays and lists are all welcome. Every figure has units on its axes, says in ``layout.meta["alt"]`` what is to

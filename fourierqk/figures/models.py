@@ -1,6 +1,6 @@
 """Figures of trained models: how they learned, what they reached, what they read."""
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import plotly.graph_objects as go
@@ -119,12 +119,12 @@ def gains(differences: Mapping[str, Mapping], verdicts: Mapping[str, str], xlabe
 
 def scatter(
     points: Mapping[str, tuple[float, float]], verdicts: Mapping[str, str], xlabel: str, ylabel: str,
-    marks: Sequence[float] = (),
+    marks: Sequence[float] = (), labels: Collection[str] = (),
 ) -> go.Figure:  # fmt: skip
     """Systems as points (x, y) by name: blue circles for causal ones, red crosses for those that leak.
 
     verdicts: of their audits, by the same names. xlabel, ylabel: titles of the axes, with units. marks: dotted lines at
-    values of x.
+    values of x. labels: the names to write beside their points; the others show when pointed at.
     """
     fig, seen = draw.figure(xlabel, ylabel, height=420), []
     for verdict, (colour, symbol) in TRUTH.items():
@@ -133,11 +133,14 @@ def scatter(
             continue
         x, y = (draw.numbers(np.array(column)) for column in zip(*(points[name] for name in names), strict=True))
         marker = dict(color=colour, symbol=symbol, size=10)
-        fig.add_scatter(x=x, y=y, text=names, mode="markers", marker=marker, name=f"audit: {verdict}", showlegend=True)
+        fig.add_scatter(
+            x=x, y=y, text=[name if name in labels else "" for name in names], textposition="top center", customdata=names,
+            mode="markers+text", marker=marker, name=f"audit: {verdict}", showlegend=True,
+        )  # fmt: skip
         seen += [f"{name}, {verdict}: {say(points[name][0])}, {say(points[name][1])}" for name in names]
     for x in marks:
         fig.add_vline(x, line=dict(color=TEXT, width=1, dash="dot"))
-    fig.update_traces(hovertemplate="%{text}<br>%{x}, %{y}<extra></extra>")
+    fig.update_traces(hovertemplate="%{customdata}<br>%{x}, %{y}<extra></extra>")
     return draw.alt(fig, f"A point a system: {xlabel}, {ylabel}", seen)
 
 
