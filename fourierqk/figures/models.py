@@ -133,9 +133,10 @@ def scatter(
             continue
         x, y = (draw.numbers(np.array(column)) for column in zip(*(points[name] for name in names), strict=True))
         marker = dict(color=colour, symbol=symbol, size=10)
+        written = [name if name in labels else "" for name in names]
         fig.add_scatter(
-            x=x, y=y, text=[name if name in labels else "" for name in names], textposition="top center", customdata=names,
-            mode="markers+text", marker=marker, name=f"audit: {verdict}", showlegend=True,
+            x=x, y=y, text=written, textposition="top center", customdata=names, mode="markers+text", marker=marker,
+            name=f"audit: {verdict}", showlegend=True,
         )  # fmt: skip
         seen += [f"{name}, {verdict}: {say(points[name][0])}, {say(points[name][1])}" for name in names]
     for x in marks:
