@@ -142,14 +142,20 @@ def report(
 def reckon(
     seeds: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study with several seeds.")],
     once: Annotated[Path | None, typer.Argument(metavar="[ONCE]", help="One of other systems, one seed each.")] = None,
+    elsewhere: Annotated[Path | None, typer.Option(metavar="DIR", help="One of runs on another text.")] = None,
 ) -> None:
     """Set the claims of the paper beside your own records, as Markdown. What they cannot tell is "not tested"."""
     with _failures():
-        found = [runs_in(folder) for folder in (seeds, *([once] if once else []))]
-        if bad := [why for _, of in found for why in of]:
-            raise ValueError("; ".join(bad))
-        studies = [by_system(records) for records, _ in found]
-        typer.echo(reckoning.markdown(reckoning.reckon(Evidence(*studies))))
+        evidence = Evidence(*(_readable(folder) if folder else {} for folder in (seeds, once, elsewhere)))
+        typer.echo(reckoning.markdown(reckoning.reckon(evidence)))
+
+
+def _readable(folder: Path) -> dict[str, list[dict]]:
+    """The runs in a folder by system; ValueError names those that cannot be read, since what is left might mislead."""
+    records, bad = runs_in(folder)
+    if bad or not records:
+        raise ValueError("; ".join(bad) or f"no records in {folder}")
+    return by_system(records)
 
 
 @app.command()

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fourierqk.records import study
-from fourierqk.report import BASE, compare
+from fourierqk.report import BASE, compare, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
+
+WORTH = 0.05  # nats per token: a gain below this is none, beside gains of 0.4 to 1.2 that are claimed
 
 Runs = Mapping[str, list[dict[str, Any]]]  # by system, one a seed
 
@@ -18,7 +20,7 @@ class NoRun(ValueError):
 
 @dataclass(frozen=True)
 class Gain:
-    """What a system's loss is above the baseline's, in nats per token, paired by seed: below 0 is better.
+    """How much higher one system's loss is than another's, in nats per token, paired by seed: below 0 is better.
 
     low, high: with several seeds Student's 95 % interval over them; with one, four standard errors over windows to
     either side, of both losses as if they were independent. A single training has no more to say.
@@ -34,6 +36,16 @@ class Gain:
         """Where the whole interval lies: "lower", "higher", or "level" where it holds 0."""
         return "lower" if self.high < 0 else "higher" if self.low > 0 else "level"
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is a gain beyond chance, and large enough to matter."""
+        return self.high < 0 and self.mean <= -WORTH
+
+    @property
+    def excluded(self) -> bool:
+        """Whether the interval leaves no room for a gain that would matter."""
+        return self.low > -WORTH
+
     def __str__(self) -> str:
         if self.seeds == 1:
             return f"{self.mean:+.3f} (one seed, ± {self.high - self.mean:.3f})"
@@ -44,56 +56,62 @@ class Gain:
 class Evidence:
     """The runs that decide: `seeds`, the main systems with several seeds each, and `once`, every other with one.
 
-    Each study has base-dot runs of its own, of as many steps. `elsewhere`: runs on another text, for what is claimed of
-    any text. Methods speak of the first two, and raise NoRun where a run is missing.
+    Each study is of one text, size and training, and has base-dot runs of its own. `elsewhere`: runs on another text,
+    for what is claimed of any text; the methods speak of the first two, and raise NoRun where a run is missing.
+    ValueError where a study mixes texts or sizes, has a run twice, or a loss that is no number.
     """
 
     seeds: Runs
     once: Runs = field(default_factory=dict)
     elsewhere: Runs = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for runs in (self.seeds, self.once, self.elsewhere):
+            _check([r for of in runs.values() for r in of])
+
     @classmethod
     def recorded(cls) -> "Evidence":
         """What we ran on TinyShakespeare, and on verse."""
         return cls(study("shakespeare-small"), study("shakespeare-small-once"), study("verse-tiny"))
 
-    def study_of(self, system: str) -> Runs:
-        """The study that has a system, and base-dot to compare it with."""
-        for runs in (self.seeds, self.once):
-            if system in runs and BASE in runs:
-                return runs
-        raise NoRun(f"no recorded run of {system} beside one of {BASE}")
+    @property
+    def systems(self) -> list[str]:
+        """Every system with a run in one of the two studies."""
+        return [*{**self.seeds, **self.once}]
 
     def runs(self, system: str) -> list[dict[str, Any]]:
-        return self.study_of(system)[system]
+        """The runs of a system, from the first study that has any."""
+        for runs in (self.seeds, self.once):
+            if system in runs:
+                return runs[system]
+        raise NoRun(f"no recorded run of {system}")
 
     def all(self) -> Iterable[dict[str, Any]]:
         """Every run of both studies."""
         return (r for part in (self.seeds, self.once) for runs in part.values() for r in runs)
 
-    def gain(self, system: str, kind: str) -> Gain:
-        """The loss of a kind ("ordered", "honest", ...) minus that of the baseline."""
-        runs, base = self.runs(system), self.study_of(system)[BASE]
-        d = compare(runs, base, kind)
-        if d is None:
-            raise NoRun(f"{system} and {BASE} share no seed: a paired difference needs one")
+    def pair(self, system: str, other: str = BASE) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """The runs of two systems from one study, of the seeds that both have."""
+        for runs in (self.seeds, self.once):
+            if system in runs and other in runs:
+                seeds = {r["seed"] for r in runs[system]} & {r["seed"] for r in runs[other]}
+                if not seeds:
+                    raise NoRun(f"{system} and {other} share no seed: a paired difference needs one")
+                return tuple([r for r in runs[s] if r["seed"] in seeds] for s in (system, other))
+        raise NoRun(f"no recorded run of {system} beside one of {other}")
+
+    def gain(self, system: str, kind: str, other: str = BASE) -> Gain:
+        """The loss of a kind ("ordered", "honest", ...) minus that of the baseline, or of another system."""
+        pair = self.pair(system, other)
+        d = compare(*pair, kind)
         if d["low"] is None:
-            a, b = (r[0]["losses"][kind]["se"] for r in (runs, base))
-            half = 4 * math.hypot(a, b)
+            half = 4 * math.hypot(*(runs[0]["losses"][kind]["se"] for runs in pair))
             return Gain(d["mean"], d["mean"] - half, d["mean"] + half, 1)
         return Gain(d["mean"], d["low"], d["high"], len(d["values"]))
 
     def loss(self, system: str, kind: str) -> float:
         """Mean over seeds, in nats per token."""
         return mean(r["losses"][kind]["mean"] for r in self.runs(system))
-
-    def seed_by_seed(self, systems: Sequence[str], kind: str) -> list[list[float]]:
-        """The losses of some systems, a row for each seed that all of them have."""
-        losses = [{r["seed"]: r["losses"][kind]["mean"] for r in self.runs(s)} for s in systems]
-        shared = sorted(set.intersection(*(set(by_seed) for by_seed in losses)))
-        if not shared:
-            raise NoRun(f"{', '.join(systems)} share no seed")
-        return [[by_seed[seed] for by_seed in losses] for seed in shared]
 
     def verdict(self, system: str) -> str:
         """What the audits of all seeds say; "mixed" where they differ."""
@@ -118,19 +136,36 @@ class Evidence:
 
     def middle(self, system: str) -> float:
         """The loss in the middle third of the window minus the baseline's there, mean over the seeds of both."""
-
-        def third(runs: list[dict[str, Any]]) -> float:
-            return mean(
-                nats
-                for loss in (r["loss_by_position"] for r in runs)
-                for nats in loss[len(loss) // 3 : 2 * len(loss) // 3]
-            )
-
-        return third(self.runs(system)) - third(self.study_of(system)[BASE])
+        a, b = (
+            mean(x for r in runs for x in r["loss_by_position"][len(r["loss_by_position"]) // 3 :][: _third(r)])
+            for runs in self.pair(system)
+        )
+        return a - b
 
     def leaking(self) -> list[str]:
         """The systems that the audit convicts."""
-        return [s for s in {**self.seeds, **self.once} if self.verdict(s) == "leaks"]
+        return [s for s in self.systems if self.verdict(s) == "leaks"]
+
+
+def _third(record: Mapping[str, Any]) -> int:
+    """How many positions the middle third of its window has."""
+    n = len(record["loss_by_position"])
+    return 2 * n // 3 - n // 3
+
+
+def _check(records: list[dict[str, Any]]) -> None:
+    """ValueError unless the records are runs of one study."""
+    seen: dict[tuple[str, int], None] = {}
+    for r in records:
+        name = f"{r['system']}, seed {r['seed']}"
+        if (r["system"], r["seed"]) in seen:
+            raise ValueError(f"two records of {name} in one study: move one away")
+        seen[r["system"], r["seed"]] = None
+        if not all(math.isfinite(loss["mean"]) for kind, loss in r["losses"].items() if kind != "floor"):
+            raise ValueError(f"the record of {name} has a loss that is no number")
+        if (differs := unlike(records[0], r)) is not None:
+            raise ValueError(f"{name} and {records[0]['system']}, seed {records[0]['seed']}, differ in {differs}: "
+                             "a study is of one text, one size and one training")  # fmt: skip
 
 
 def mean(values: Iterable[float]) -> float:

@@ -52,10 +52,14 @@ def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a record. FileNotFoundError where there is none, ValueError where it is not a JSON object."""
+    """Read a record. FileNotFoundError where there is none, ValueError where it is no JSON object, or has a NaN."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"it holds {constant}")
+
     try:
-        record = json.loads(Path(path).read_bytes())
-    except ValueError as e:
+        record = json.loads(Path(path).read_bytes(), parse_constant=refuse)
+    except (ValueError, RecursionError) as e:
         raise ValueError(f"{path} is not JSON ({e}): it is torn or not a record") from e
     if not isinstance(record, dict):
         raise ValueError(f"{path} holds a JSON {type(record).__name__}, a record is an object")
@@ -168,12 +172,19 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
     for path in sorted(place.glob("*.json")):
         try:
             record = read_json(path)
-            if not {"system", "seed"} <= record.keys():
-                raise ValueError(f"{path} is no record of a run: it names no system or no seed")
+            if lacks := missing(record):
+                raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}")
             records.append(record)
         except (OSError, ValueError) as e:
             bad.append(str(e))
     return sorted(records, key=lambda r: (r["system"], r["seed"])), bad
+
+
+def missing(record: Mapping[str, Any]) -> list[str]:
+    """What a record would need to be one of a run, and has not, or not of the right kind."""
+    kinds = {"system": str, "seed": int}
+    kinds |= dict.fromkeys(("model", "train", "corpus", "losses", "audit", "history"), dict)
+    return [name for name, kind in kinds.items() if not isinstance(record.get(name), kind)]
 
 
 def by_system(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

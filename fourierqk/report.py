@@ -6,7 +6,7 @@ from typing import Any
 
 from fourierqk.records import by_system
 
-__all__ = ["by_seed", "compare", "markdown", "plain", "rows", "samples", "t_quantile"]
+__all__ = ["by_seed", "compare", "markdown", "plain", "rows", "samples", "t_quantile", "unlike"]
 
 BASE = "base-dot"  # what every system is compared with
 LOSSES = ("ordered", "shuffled", "honest", "truncated")
@@ -18,15 +18,39 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     losses: for each kind the value of every seed, their mean, and the standard errors over windows, one a seed.
     against_base: `compare` of the honest losses. Runs of several texts or sizes make rows of their own.
     """
-    groups: dict[tuple, list[dict[str, Any]]] = {}
+    groups: list[list[dict[str, Any]]] = []
     for r in records:
-        groups.setdefault((r["corpus"]["name"], r.get("preset"), r["train"]["steps"]), []).append(r)
+        group = next((g for g in groups if unlike(g[0], r) is None), None)
+        if group is None:
+            groups.append(group := [])
+        group.append(r)
     return [
-        {"system": system, "corpus": corpus, "preset": size, "steps": steps, **_row(runs, of.get(BASE, []))}
-        for (corpus, size, steps), group in groups.items()
+        {**_title(runs[0]), **_row(runs, of.get(BASE, []))}
+        for group in groups
         for of in [by_system(group)]
-        for system, runs in of.items()
+        for runs in of.values()
     ]
+
+
+def unlike(a: Mapping[str, Any], b: Mapping[str, Any]) -> str | None:
+    """Why two records cannot stand in one table: "text", "size" or "training"; None where they can."""
+
+    def training(r: Mapping[str, Any]) -> dict[str, Any]:
+        return {k: v for k, v in r["train"].items() if k not in ("seed", "device")}
+
+    if a["corpus"] != b["corpus"]:
+        return "text"
+    if (a.get("preset"), a["model"]) != (b.get("preset"), b["model"]):
+        return "size"
+    return "training" if training(a) != training(b) else None
+
+
+def _title(r: Mapping[str, Any]) -> dict[str, Any]:
+    m = r["model"]
+    return {
+        "system": r["system"], "corpus": r["corpus"]["name"], "preset": r.get("preset"), "steps": r["train"]["steps"],
+        "layers": m["n_layer"], "width": m["n_embd"], "window": m["block_size"],
+    }  # fmt: skip
 
 
 def _row(runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, Any]:
@@ -117,8 +141,9 @@ def _tables(table: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
     """The rows of each text and size, under their title."""
     found: dict[str, list[list[str]]] = {}
     for row in table:
-        title = f"{row['corpus']}, {row['preset']}, {row['steps']} steps: nats per token, mean and range over seeds"
-        found.setdefault(title, []).append(_cells(row))
+        size = f"{row['layers']} layers of width {row['width']}, window {row['window']}"
+        title = f"{row['corpus']}, {row['preset']} ({size}), {row['steps']} steps"
+        found.setdefault(f"{title}: nats per token, mean and range over seeds", []).append(_cells(row))
     return found
 
 
@@ -158,11 +183,12 @@ def samples(runs: Mapping[str, Mapping[str, Any]], characters: int = 240) -> str
     """What recorded runs wrote, side by side, as HTML that Markdown takes: runs by name, the start of each sample."""
 
     def column(name: str, run: Mapping[str, Any]) -> str:
-        text = html.escape(run["sample"][:characters]).replace("\n", "&#10;")  # a blank line would end the HTML
-        title, pre = f"<figcaption><b>{html.escape(name)}</b></figcaption>", f'<pre style="{wrap}">{text}</pre>'
-        return f'<figure style="flex: 1 1 15em; margin: 0">{title}{pre}</figure>'
+        text = html.escape(run["sample"][:characters]).replace("\r", " ")
+        text = "&#10;" + text.replace("\n", "&#10;")  # a blank line ends Markdown's HTML; HTML drops the first newline
+        title = html.escape(" ".join(name.split()))
+        figure = f'<figure style="flex: 1 1 15em; margin: 0"><figcaption><b>{title}</b></figcaption>'
+        return f'{figure}<pre style="white-space: pre-wrap">{text}</pre></figure>'
 
-    wrap = "white-space: pre-wrap"
     columns = "".join(column(*item) for item in runs.items())
     return f'<div style="display: flex; flex-wrap: wrap; gap: 1em">{columns}</div>'
 

@@ -20,7 +20,7 @@ from fourierqk.checkpoint import differences
 from fourierqk.data import Corpus
 from fourierqk.lock import Busy, hold
 from fourierqk.measure import SCHEMA, measure
-from fourierqk.records import now, provenance, read_json, sweep, write_json
+from fourierqk.records import missing, now, provenance, read_json, sweep, write_json
 from fourierqk.studies import Run, open_corpus
 from fourierqk.train import RECORD, train
 from fourierqk.zoo import build
@@ -82,6 +82,8 @@ def recorded(folder: str | Path, run: Run, sha256: str) -> dict[str, Any] | None
         raise ValueError(f"{e}. {way_out}") from None
     if (version := record.get("schema")) != SCHEMA:
         raise ValueError(f"{path} is a record of version {version}, this is version {SCHEMA}. {way_out}")
+    if lacks := missing(record):
+        raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}. {way_out}")
     if differ := differences(_essence(record), _expected(run, sha256)):
         raise ValueError(f"{path} is of another run: {'; '.join(differ)}. {way_out}")
     return record

@@ -61,7 +61,7 @@ class Study:
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
         size = preset(self.preset)
-        steps = self.steps or size.train.steps
+        steps = size.train.steps if self.steps is None else self.steps
         if self.seeds < 1:
             raise ValueError(f"seeds = {self.seeds} must be at least 1")
         sizes = [replace(size, train=replace(size.train, steps=steps, seed=seed)) for seed in range(self.seeds)]

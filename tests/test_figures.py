@@ -396,3 +396,15 @@ def test_scatter_and_panels_tell_leaks_from_causal_systems():
     assert lines["mine", "x"] == (draw.PAST, (T[:9] / 4).tolist())
     assert lines["theirs", "x2"] == (draw.FUTURE, (T[:9] / 8).tolist())
     assert lines["base-dot", "x"] == lines["base-dot", "x2"] == (draw.BASELINE, [1] * 9)
+
+
+def test_audits_that_differ_are_drawn_in_neither_colour():
+    fig = figures.scatter({"mine": (1, 2)}, {"mine": "mixed"}, "x (nats)", "y (nats)")
+    assert (fig.data[0].marker.color, fig.data[0].name) == (draw.BASELINE, "audit: mixed")
+    assert {t.marker.color for t in figures.gains({"mine": DIFFERENCE}, {"mine": "mixed"}).data} == {draw.BASELINE}
+
+
+def test_panels_of_the_baseline_alone_are_refused():
+    for losses in ({"base-dot": T}, {"mine": T}):
+        with pytest.raises(ValueError, match="panels need 'base-dot' and one system more"):
+            figures.panels(losses, {"mine": "causal"}, "base-dot")

@@ -330,6 +330,7 @@ def test_students_quantile_is_scipys(df):
 def run_of(system, seed, honest, **more):
     losses = {kind: {"mean": honest + shift, "se": 0.01} for shift, kind in enumerate(("honest", "ordered"))}
     record = {"system": system, "seed": seed, "preset": "tiny", "corpus": {"name": "verse"}, "train": {"steps": 9}}
+    record |= {"model": {"n_layer": 1, "n_embd": 8, "block_size": 12}}
     history = {"tokens_per_second": 10.0}
     return record | {"losses": losses | {"floor": None}, "audit": {"verdict": "causal"}, "history": history} | more
 
@@ -348,8 +349,16 @@ def test_differences_are_paired_by_seed_with_the_t_interval():
 
 
 def test_texts_and_sizes_are_never_mixed():
-    base, other = run_of("base-dot", 0, 2.0), run_of("other", 0, 1.0, train={"steps": 5})
-    assert [(r["steps"], r["against_base"]) for r in tables.rows([base, other])] == [(9, None), (5, None)]
+    base = run_of("base-dot", 0, 2.0)
+    for why, more in (
+        ("training", {"train": {"steps": 5}}), ("size", {"model": base["model"] | {"n_embd": 9}}),
+        ("text", {"corpus": {"name": "verse", "sha256": "another"}}),
+    ):  # fmt: skip
+        other = run_of("other", 0, 1.0, **more)
+        assert tables.unlike(base, other) == why
+        rows = tables.rows([base, other])
+        assert [(r["system"], r["against_base"]) for r in rows] == [("base-dot", None), ("other", None)]
+    assert tables.unlike(base, run_of("other", 1, 1.0, train={"steps": 9, "seed": 1, "device": "cuda"})) is None
 
 
 def test_the_report_says_what_the_records_say():
@@ -367,7 +376,7 @@ def test_the_report_says_what_the_records_say():
     cell = f"{sum(values) / 3:.3f} ({min(values):.3f} to {max(values):.3f})"
     for how in ([], ["--markdown"]):
         (line,) = [x for x in CliRunner().invoke(app, ["report", str(place), *how]).stdout.splitlines()
-                   if x.strip("| `").startswith("fourier-qk")]  # fmt: skip
+                   if x.strip("| `").replace("`", "").startswith("fourier-qk ")]  # fmt: skip
         assert cell in line and "leaks, 3 below the floor" in line
 
 
@@ -375,9 +384,12 @@ def test_a_report_names_what_it_cannot_read_and_shows_the_rest(tmp_path):
     write_json(tmp_path / "base-dot-s0.json", run_of("base-dot", 0, 2.0))
     (tmp_path / "torn.json").write_text("{")
     write_json(tmp_path / "mine.json", {"a": 1})
+    (tmp_path / "nan.json").write_text(json.dumps(run_of("base-dot", 1, float("nan"))))
+    (tmp_path / "deep.json").write_text("[" * 10**5)
     result = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert result.exit_code == 2 and "base-dot" in result.stdout
     assert "torn.json is not JSON" in result.stderr and "mine.json is no record of a run" in result.stderr
+    assert "nan.json is not JSON (it holds NaN)" in result.stderr and "deep.json is not JSON" in result.stderr
     for args, says in ([str(tmp_path / "no")], "there is no folder"), ([str(tmp_path), "--json", "--markdown"], "both"):
         result = CliRunner().invoke(app, ["report", *args])
         assert result.exit_code == 2 and says in result.stderr and result.stdout == ""

@@ -11,7 +11,11 @@ from fourierqk.draw import BASELINE, FUTURE, PAST, TEXT, say
 
 LOSS = "loss (nats per token)"
 # what an audit found -> colour, and a symbol for eyes that see no colours
-TRUTH = {"causal": (PAST, "circle"), "leaks": (FUTURE, "x"), "inconclusive": (BASELINE, "diamond")}
+TRUTH = {"causal": (PAST, "circle"), "leaks": (FUTURE, "x")}
+
+
+def _truth(verdict: str) -> tuple[str, str]:
+    return TRUTH.get(verdict, (BASELINE, "diamond"))
 
 
 def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
@@ -97,7 +101,7 @@ def gains(differences: Mapping[str, Mapping], verdicts: Mapping[str, str], xlabe
     xlabel = xlabel or "honest loss minus the baseline's (nats per token)"
     fig, seen = draw.figure(xlabel, "", height=130 + 40 * len(differences)), []
     for name, d in differences.items():
-        colour, symbol = TRUTH[verdicts[name]]
+        colour, symbol = _truth(verdicts[name])
         x = draw.numbers(np.array(d["values"]))
         fig.add_scatter(
             x=x, y=[name] * len(x), mode="markers", marker=dict(color=colour, symbol="line-ns-open", size=9),
@@ -127,16 +131,14 @@ def scatter(
     values of x. labels: the names to write beside their points; the others show when pointed at.
     """
     fig, seen = draw.figure(xlabel, ylabel, height=420), []
-    for verdict, (colour, symbol) in TRUTH.items():
-        names = [name for name in points if verdicts[name] == verdict]
-        if not names:
-            continue
+    for verdict in dict.fromkeys(verdicts[name] for name in points):
+        names, (colour, symbol) = [name for name in points if verdicts[name] == verdict], _truth(verdict)
         x, y = (draw.numbers(np.array(column)) for column in zip(*(points[name] for name in names), strict=True))
         marker = dict(color=colour, symbol=symbol, size=10)
         written = [name if name in labels else "" for name in names]
         fig.add_scatter(
             x=x, y=y, text=written, textposition="top center", customdata=names, mode="markers+text", marker=marker,
-            name=f"audit: {verdict}", showlegend=True,
+            cliponaxis=False, name=f"audit: {verdict}", showlegend=True,
         )  # fmt: skip
         seen += [f"{name}, {verdict}: {say(points[name][0])}, {say(points[name][1])}" for name in names]
     for x in marks:
@@ -151,6 +153,8 @@ def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str,
     losses: (length,) by name, that of `base` among them. verdicts: of their audits, by the same names.
     """
     names, seen = [name for name in losses if name != base], []
+    if not names or base not in losses:
+        raise ValueError(f"panels need {base!r} and one system more, got {', '.join(losses) or 'none'}")
     rows = math.ceil(len(names) / columns)
     fig = make_subplots(
         rows, columns, shared_xaxes=True, shared_yaxes="all", subplot_titles=names, horizontal_spacing=0.03,
@@ -160,7 +164,7 @@ def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str,
     reference = draw.signal(base, losses[base])
     for i, name in enumerate(names):
         place = dict(row=1 + i // columns, col=1 + i % columns)
-        loss, (colour, _) = draw.signal(name, losses[name]), TRUTH[verdicts[name]]
+        loss, (colour, _) = draw.signal(name, losses[name]), _truth(verdicts[name])
         for label, y, c, width in ((base, reference, BASELINE, 1), (name, loss, colour, 2)):
             line = dict(color=c, width=width)
             fig.add_scatter(y=draw.numbers(y), mode="lines", name=label, line=line, showlegend=False, **place)

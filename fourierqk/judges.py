@@ -1,0 +1,249 @@
+"""How claims are judged: each judge turns evidence into a verdict, and says what it was made of.
+
+A judge of one kind of claim is made from the names of the systems that the claim speaks of.
+"""
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fourierqk.evidence import WORTH, Evidence, Gain, NoRun, mean, spearman
+from fourierqk.presets import PRESETS
+from fourierqk.report import BASE
+from fourierqk.zoo import PERIODS
+
+__all__ = [
+    "VERDICTS", "Finding", "baseline", "best_of", "boundary", "causal", "changes_nothing", "coverage_law", "gains",
+    "gap_rule", "harms", "leak", "periods", "ranks", "two_numbers", "untested",
+]  # fmt: skip
+
+VERDICTS = {
+    "holds": "our runs show it in a loss or an audit that the future cannot touch",
+    "holds in part": "it holds of some systems, readings or texts, and not of all",
+    "with the future only": "our ordered losses show it, and our honest losses do not",
+    "does not hold here": "our runs, at their scale, show something else",
+    "undecided": "our runs cannot tell",
+    "not tested": "we have no run that could tell",
+}
+KINDS = ("ordered", "honest")
+CLOSE = math.log(1.25)  # two periods within 25 % of each other are the same, as far as a band can tell
+
+
+@dataclass(frozen=True)
+class Finding:
+    """verdict: one of VERDICTS. ours: what our runs gave, in words and numbers."""
+
+    verdict: str
+    ours: str
+
+
+Judge = Callable[[Evidence], Finding]
+
+
+def _both(e: Evidence, system: str) -> str:
+    return f"`{system}` minus `{BASE}`: ordered {e.gain(system, 'ordered')}, honest {e.gain(system, 'honest')}"
+
+
+def _claimed(ordered: Gain, honest: Gain) -> str:
+    """The verdict on a claim that a loss is lower."""
+    if honest.counts:
+        return "holds"
+    if ordered.counts:
+        return "with the future only"
+    return "does not hold here" if ordered.excluded else "undecided"
+
+
+def gains(system: str) -> Judge:
+    """The system has a lower loss than the baseline."""
+    return lambda e: Finding(_claimed(*(e.gain(system, kind) for kind in KINDS)), _both(e, system))
+
+
+def harms(system: str) -> Judge:
+    """The system has a higher loss than the baseline, in the loss that the paper reports."""
+
+    def judge(e: Evidence) -> Finding:
+        side = e.gain(system, "ordered").side
+        verdict = {"higher": "holds", "level": "undecided", "lower": "does not hold here"}[side]
+        return Finding(verdict, _both(e, system))
+
+    return judge
+
+
+def changes_nothing(*systems: str) -> Judge:
+    """None of the systems has a lower loss than the baseline; of causal ones the ordered loss is as good as honest."""
+
+    def judge(e: Evidence) -> Finding:
+        kinds = [e.safe_kind(s) for s in systems]
+        found = [e.gain(s, kind) for s, kind in zip(systems, kinds, strict=True)]
+        verdict = "undecided"
+        if any(g.counts for g in found):
+            verdict = "does not hold here"
+        elif all(g.excluded for g in found):
+            verdict = "holds"
+        ours = ", ".join(f"`{s}` {kind} {g}" for s, kind, g in zip(systems, kinds, found, strict=True))
+        return Finding(verdict, f"minus `{BASE}`: {ours}")
+
+    return judge
+
+
+def ranks(*systems: str) -> Judge:
+    """The systems' losses rise in the order given, each step beyond chance."""
+
+    def judge(e: Evidence) -> Finding:
+        steps = {k: [e.gain(a, k, b).side for a, b in zip(systems, systems[1:], strict=False)] for k in KINDS}
+        verdict = "undecided"
+        if set(steps["honest"]) == {"lower"}:
+            verdict = "holds"
+        elif set(steps["ordered"]) == {"lower"}:
+            verdict = "with the future only"
+        elif "higher" in steps["ordered"]:
+            verdict = "does not hold here"
+        ours = "; ".join(f"{kind} {', '.join(f'{e.loss(s, kind):.2f}' for s in systems)}" for kind in KINDS)
+        return Finding(verdict, f"{', '.join(f'`{s}`' for s in systems)}: {ours}")
+
+    return judge
+
+
+def best_of(systems: dict[str, str], best: str) -> Judge:
+    """One of the systems, by label, has a lower loss than each other, and honestly a lower one than the baseline."""
+
+    def judge(e: Evidence) -> Finding:
+        others = [s for label, s in systems.items() if label != best]
+        sides = {kind: {e.gain(systems[best], kind, s).side for s in others} for kind in KINDS}
+        verdict = "undecided"
+        if sides["honest"] == {"lower"} and e.gain(systems[best], "honest").counts:
+            verdict = "holds"
+        elif sides["ordered"] == {"lower"}:
+            verdict = "with the future only"
+        elif "higher" in sides["ordered"]:
+            verdict = "does not hold here"
+        losses = ", ".join(
+            f"{label} {e.loss(s, 'ordered'):.2f} and {e.loss(s, 'honest'):.2f}" for label, s in systems.items()
+        )
+        return Finding(verdict, f"ordered and honest loss: {losses}")
+
+    return judge
+
+
+def _audits(e: Evidence, systems: tuple[str, ...], wanted: str) -> tuple[str, list[str]]:
+    """The verdict on a claim that all audits give one verdict, and the systems of which they do."""
+    found = {s: e.verdict(s) for s in systems}
+    right = [s for s, verdict in found.items() if verdict == wanted]
+    if len(right) == len(systems):
+        return "holds", right
+    if not {*found.values()} <= {"causal", "leaks"}:
+        return "undecided", right
+    return "holds in part" if right else "does not hold here", right
+
+
+def leak(*systems: str) -> Judge:
+    """The systems read the future."""
+
+    def judge(e: Evidence) -> Finding:
+        verdict, caught = _audits(e, systems, "leaks")
+        names = ", ".join(f"`{s}` ({e.loss(s, 'ordered'):.3f})" for s in systems)
+        return Finding(verdict, f"the audit convicts {len(caught)} of {len(systems)} (ordered loss): {names}")
+
+    return judge
+
+
+def causal(*readings: str) -> Judge:
+    """No reading of the method reads the future."""
+
+    def judge(e: Evidence) -> Finding:
+        verdict, found = _audits(e, readings, "causal")
+        return Finding(verdict, f"of {len(readings)} readings, causal: {', '.join(f'`{s}`' for s in found) or 'none'}")
+
+    return judge
+
+
+def boundary(e: Evidence) -> Finding:
+    """If only the ends let the future in, the middle of the window could not be better than the honest loss allows."""
+    d, whole, honest = e.middle("fourier-qk"), e.gain("fourier-qk", "ordered").mean, e.gain("fourier-qk", "honest").mean
+    verdict = "does not hold here" if d < min(0.0, honest) - WORTH else "undecided"
+    ours = f"`fourier-qk` minus `{BASE}`: {d:+.2f} in the middle third of the window, {whole:+.2f} over all of it"
+    return Finding(verdict, ours)
+
+
+def periods(claimed: tuple[float, ...]) -> Judge:
+    """The four bands end at these periods; geometric means over seeds, layers and heads. To stay put shows nothing."""
+
+    def apart(means: list[float], others: tuple[float, ...]) -> bool:
+        return any(abs(math.log(m / other)) > CLOSE for m, other in zip(means, others, strict=True))
+
+    def judge(e: Evidence) -> Finding:
+        ends = [path[-1] for r in e.runs("multifourier-qk") for path in r["history"]["frequencies"].values()]
+        bands = [[f for heads in ends[i::4] for f in heads] for i in range(4)]  # each layer lists its four in turn
+        means = [math.exp(-mean(map(math.log, band))) for band in bands]
+        verdict, how = "holds", "they moved to where the paper's are"
+        if apart(means, claimed):
+            verdict, how = "does not hold here", "elsewhere than the paper's"
+        elif not apart(means, PERIODS):
+            verdict, how = "undecided", "like the paper's, and still where they started"
+        ours = ", ".join(f"{m:.1f} ({1 / max(b):.1f} to {1 / min(b):.1f})" for m, b in zip(means, bands, strict=True))
+        return Finding(verdict, f"periods of {ours} tokens at the end: {how}")
+
+    return judge
+
+
+def coverage_law(e: Evidence) -> Finding:
+    """Spearman's rank correlation over the leaking systems, beside what chance gives (1.96 / sqrt(n - 1))."""
+    systems = [s for s in e.leaking() if e.coverage(s) is not None]
+    if len(systems) < 6:
+        raise NoRun(f"a rank correlation of {len(systems)} systems that leak says nothing: it takes six")
+    rho = spearman([e.coverage(s) for s in systems], [e.owed(s) for s in systems])
+    chance = 1.96 / math.sqrt(len(systems) - 1)
+    verdict = "holds" if rho > chance else "undecided" if rho > 0 else "does not hold here"
+    ours = f"rank correlation {rho:+.2f} over {len(systems)} leaking systems; by chance within ± {chance:.2f}"
+    return Finding(verdict, ours)
+
+
+def gap_rule(e: Evidence) -> Finding:
+    """One leak that is called clean, or one causal system that is called leaky, refutes a rule for all."""
+    texts: dict[str, list[tuple[float, str]]] = {}
+    for r in (*e.all(), *(r for runs in e.elsewhere.values() for r in runs)):
+        texts.setdefault(r["corpus"]["name"], []).append((r["losses"]["shuffled"]["gap"], r["audit"]["verdict"]))
+    ours, right, wrong, total = [], 0, 0, 0
+    for text, runs in texts.items():
+        leaks, honest = ([gap for gap, found in runs if found == which] for which in ("leaks", "causal"))
+        caught, cleared = sum(gap < 2 for gap in leaks), sum(gap > 4 for gap in leaks)
+        passed, accused = sum(gap > 4 for gap in honest), sum(gap < 2 for gap in honest)
+        ours.append(
+            f"{text}: of {len(leaks)} runs that leak it calls {caught} leaky and {cleared} clean, "
+            f"of {len(honest)} causal ones {passed} clean and {accused} leaky"
+        )
+        right, wrong, total = right + caught + passed, wrong + cleared + accused, total + len(leaks) + len(honest)
+    if not total:
+        raise NoRun("no recorded run with a verdict")
+    verdict = "undecided"
+    if wrong:
+        verdict = "does not hold here"
+    elif right:
+        verdict = "holds" if right == total else "holds in part"
+    return Finding(verdict, "; ".join(ours))
+
+
+def baseline(claimed: float) -> Judge:
+    """The baseline ends at a loss; only a run of the paper's size can tell."""
+
+    def judge(e: Evidence) -> Finding:
+        r, size = e.runs(BASE)[0], PRESETS["paper"]
+        loss, m, steps = e.loss(BASE, "ordered"), r["model"], r["train"]["steps"]
+        ours = f"{loss:.3f} with {m['n_layer']} layers of width {m['n_embd']}, {steps} steps"
+        if not m.items() >= size.model.items() or steps < size.train.steps:
+            return Finding("not tested", f"{ours}: less than the paper's size")
+        near = abs(loss - claimed) < WORTH
+        return Finding("holds" if near else "does not hold here", ours)
+
+    return judge
+
+
+def two_numbers(e: Evidence) -> Finding:
+    """The paper states two losses of one system, far apart."""
+    values = ", ".join(f"{r['losses']['ordered']['mean']:.3f}" for r in e.runs("fourier-qk"))
+    ours = f"ordered loss of `fourier-qk`, seed by seed: {values}; the paper has two numbers for one system"
+    return Finding("undecided", ours)
+
+
+def untested(why: str) -> Judge:
+    """No run of ours could tell."""
+    return lambda e: Finding("not tested", why)
