@@ -259,7 +259,7 @@ def test_a_run_that_fails_is_named_and_stops_no_other(text, tmp_path, capfd):
     made, place = [torn, old, foreign, bad, good], tmp_path / "study"
     place.mkdir()
     (place / f"{torn.name}.json").write_text('{"system": "fourier-q')
-    shutil.copy(folder("verse-tiny") / "base-dot-s0.json", place / f"{old.name}.json")
+    shutil.copy(folder("causal-verse") / "base-dot-s0.json", place / f"{old.name}.json")  # from before versions
     record = run_in_study(tmp_path / "other", replace(foreign, size=replace(SIZE, train=replace(HOW, steps=2))))
     write_json(place / f"{foreign.name}.json", record)
     before = {path.name: path.read_bytes() for path in place.glob("*.json")}
