@@ -10,7 +10,7 @@ from fourierqk.records import study, table
 from fourierqk.studies import STUDIES
 from fourierqk.zoo import system
 
-SEEDS = {"verse-tiny": 3, "shakespeare-small": 1}  # recorded so far
+SEEDS = {"verse-tiny": 3, "shakespeare-small": 1, "shakespeare-small-once": 1}  # recorded so far
 RUNS = [(name, run) for name in SEEDS for runs in study(name).values() for run in runs]
 VERSE = [run for name, run in RUNS if name == "verse-tiny"]
 SHAKESPEARE = "fa03e609cfc0769eb1fa73fb4e81239fee0c6e9ab0608c549b0a742a25535493"  # of the ids and the vocabulary
