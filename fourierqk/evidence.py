@@ -79,6 +79,11 @@ class Evidence:
         """Every system with a run in one of the two studies."""
         return [*{**self.seeds, **self.once}]
 
+    @property
+    def text(self) -> str:
+        """The name of the text of the first study."""
+        return next((r["corpus"]["name"] for r in self.all()), "no text")
+
     def runs(self, system: str) -> list[dict[str, Any]]:
         """The runs of a system, from the first study that has any."""
         for runs in (self.seeds, self.once):

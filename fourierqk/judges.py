@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 VERDICTS = {
-    "holds": "our runs show it in a loss or an audit that the future cannot touch",
+    "holds": "our runs show it; a gain must show in a loss that the future cannot touch",
     "holds in part": "it holds of some systems, readings or texts, and not of all",
     "with the future only": "our ordered losses show it, and our honest losses do not",
     "does not hold here": "our runs, at their scale, show something else",
@@ -69,17 +69,23 @@ def harms(system: str) -> Judge:
 
 
 def changes_nothing(*systems: str) -> Judge:
-    """None of the systems has a lower loss than the baseline; of causal ones the ordered loss is as good as honest."""
+    """None of the systems has a lower loss than the baseline, here or elsewhere.
+
+    Of causal systems the ordered loss is as good as the honest one, and more exact.
+    """
 
     def judge(e: Evidence) -> Finding:
-        kinds = [e.safe_kind(s) for s in systems]
-        found = [e.gain(s, kind) for s, kind in zip(systems, kinds, strict=True)]
+        there = Evidence(e.elsewhere)
+        places = [(e, s, "") for s in systems]
+        places += [(there, s, f" on {there.text}") for s in systems if s in there.systems]
+        kinds = [where.safe_kind(s) for where, s, _ in places]
+        found = [where.gain(s, kind) for (where, s, _), kind in zip(places, kinds, strict=True)]
         verdict = "undecided"
-        if any(g.counts for g in found):
-            verdict = "does not hold here"
-        elif all(g.excluded for g in found):
+        if all(g.excluded for g in found):
             verdict = "holds"
-        ours = ", ".join(f"`{s}` {kind} {g}" for s, kind, g in zip(systems, kinds, found, strict=True))
+        elif any(g.counts for g in found):
+            verdict = "holds in part" if any(g.excluded for g in found) else "does not hold here"
+        ours = ", ".join(f"`{s}`{on} {kind} {g}" for (_, s, on), kind, g in zip(places, kinds, found, strict=True))
         return Finding(verdict, f"minus `{BASE}`: {ours}")
 
     return judge
@@ -96,7 +102,7 @@ def ranks(*systems: str) -> Judge:
         elif set(steps["ordered"]) == {"lower"}:
             verdict = "with the future only"
         elif "higher" in steps["ordered"]:
-            verdict = "does not hold here"
+            verdict = "holds in part" if "lower" in steps["ordered"] else "does not hold here"
         ours = "; ".join(f"{kind} {', '.join(f'{e.loss(s, kind):.2f}' for s in systems)}" for kind in KINDS)
         return Finding(verdict, f"{', '.join(f'`{s}`' for s in systems)}: {ours}")
 
@@ -160,7 +166,8 @@ def boundary(e: Evidence) -> Finding:
     """If only the ends let the future in, the middle of the window could not be better than the honest loss allows."""
     d, whole, honest = e.middle("fourier-qk"), e.gain("fourier-qk", "ordered").mean, e.gain("fourier-qk", "honest").mean
     verdict = "does not hold here" if d < min(0.0, honest) - WORTH else "undecided"
-    ours = f"`fourier-qk` minus `{BASE}`: {d:+.2f} in the middle third of the window, {whole:+.2f} over all of it"
+    where = f"{d:+.2f} in the middle third of the window, far from both ends, {whole:+.2f} in all"
+    ours = f"`fourier-qk` minus `{BASE}`: {where}"
     return Finding(verdict, ours)
 
 
@@ -176,7 +183,7 @@ def periods(claimed: tuple[float, ...]) -> Judge:
         means = [math.exp(-mean(map(math.log, band))) for band in bands]
         verdict, how = "holds", "they moved to where the paper's are"
         if apart(means, claimed):
-            verdict, how = "does not hold here", "elsewhere than the paper's"
+            verdict, how = "does not hold here", "elsewhere than the paper's; ours learn faster"
         elif not apart(means, PERIODS):
             verdict, how = "undecided", "like the paper's, and still where they started"
         ours = ", ".join(f"{m:.1f} ({1 / max(b):.1f} to {1 / min(b):.1f})" for m, b in zip(means, bands, strict=True))
