@@ -452,13 +452,17 @@ def test_what_a_system_gains_is_recounted(name, of):
             half = 4 * float(np.hypot(*se))
             low, high = d[0] - half, d[0] + half
             expected += [d[0], half]
-        sides[kind] = -1 if high < 0 else 1 if low > 0 else 0
+        sides[kind] = d.mean(), low, high
     assert numbers(ours) == pytest.approx(expected, abs=6e-4)
-    if name in ("random phases harm", "DC", "Nyquist"):
-        assert said == {1: "holds", 0: "undecided", -1: "does not hold here"}[sides["ordered"]]
+    (mean, low, high), (honest, _, honest_high) = sides["ordered"], sides["honest"]
+    if of in ("phase-randomised", "dc", "nyquist"):
+        assert said == ("holds" if low > 0 else "does not hold here" if high < 0 else "undecided")
+    elif honest_high < 0 and honest <= -0.05:
+        assert said == "holds"
+    elif high < 0 and mean <= -0.05:
+        assert said == "with the future only"
     else:
-        assert said == ("holds" if sides["honest"] < 0 else
-                        "with the future only" if sides["ordered"] < 0 else "does not hold here")  # fmt: skip
+        assert said == ("does not hold here" if low > -0.05 else "undecided")
 
 
 def test_the_other_claims_are_recounted():
