@@ -2,6 +2,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from fourierqk.records import study
@@ -116,7 +117,7 @@ class Evidence:
 
     def loss(self, system: str, kind: str) -> float:
         """Mean over seeds, in nats per token."""
-        return mean(r["losses"][kind]["mean"] for r in self.runs(system))
+        return fmean(r["losses"][kind]["mean"] for r in self.runs(system))
 
     def verdict(self, system: str) -> str:
         """What the audits of all seeds say; "mixed" where they differ."""
@@ -137,45 +138,36 @@ class Evidence:
         None for what has no filter along time.
         """
         values = [v for r in self.runs(system) for layer in r["filters"] for v in layer["coverage"]]
-        return mean(values) if values else None
+        return fmean(values) if values else None
 
     def middle(self, system: str) -> float:
         """The loss in the middle third of the window minus the baseline's there, mean over the seeds of both."""
-        a, b = (
-            mean(x for r in runs for x in r["loss_by_position"][len(r["loss_by_position"]) // 3 :][: _third(r)])
-            for runs in self.pair(system)
-        )
-        return a - b
+        runs, base = (fmean(x for r in half for x in _middle(r["loss_by_position"])) for half in self.pair(system))
+        return runs - base
 
     def leaking(self) -> list[str]:
         """The systems that the audit convicts."""
         return [s for s in self.systems if self.verdict(s) == "leaks"]
 
 
-def _third(record: Mapping[str, Any]) -> int:
-    """How many positions the middle third of its window has."""
-    n = len(record["loss_by_position"])
-    return 2 * n // 3 - n // 3
+def _middle(losses: Sequence[float]) -> Sequence[float]:
+    """The middle third."""
+    return losses[len(losses) // 3 : 2 * len(losses) // 3]
 
 
 def _check(records: list[dict[str, Any]]) -> None:
     """ValueError unless the records are runs of one study."""
-    seen: dict[tuple[str, int], None] = {}
+    seen: set[tuple[str, int]] = set()
     for r in records:
         name = f"{r['system']}, seed {r['seed']}"
         if (r["system"], r["seed"]) in seen:
             raise ValueError(f"two records of {name} in one study: move one away")
-        seen[r["system"], r["seed"]] = None
+        seen.add((r["system"], r["seed"]))
         if not all(math.isfinite(loss["mean"]) for kind, loss in r["losses"].items() if kind != "floor"):
             raise ValueError(f"the record of {name} has a loss that is no number")
         if (differs := unlike(records[0], r)) is not None:
             raise ValueError(f"{name} and {records[0]['system']}, seed {records[0]['seed']}, differ in {differs}: "
                              "a study is of one text, one size and one training")  # fmt: skip
-
-
-def mean(values: Iterable[float]) -> float:
-    values = list(values)
-    return sum(values) / len(values)
 
 
 def spearman(x: Sequence[float], y: Sequence[float]) -> float:

@@ -5,8 +5,9 @@ A judge of one kind of claim is made from the names of the systems that the clai
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean
 
-from fourierqk.evidence import WORTH, Evidence, Gain, NoRun, mean, spearman
+from fourierqk.evidence import WORTH, Evidence, Gain, NoRun, spearman
 from fourierqk.presets import PRESETS
 from fourierqk.report import BASE
 from fourierqk.zoo import PERIODS
@@ -180,7 +181,7 @@ def periods(claimed: tuple[float, ...]) -> Judge:
     def judge(e: Evidence) -> Finding:
         ends = [path[-1] for r in e.runs("multifourier-qk") for path in r["history"]["frequencies"].values()]
         bands = [[f for heads in ends[i::4] for f in heads] for i in range(4)]  # each layer lists its four in turn
-        means = [math.exp(-mean(map(math.log, band))) for band in bands]
+        means = [math.exp(-fmean(map(math.log, band))) for band in bands]
         verdict, how = "holds", "they moved to where the paper's are"
         if apart(means, claimed):
             verdict, how = "does not hold here", "elsewhere than the paper's; ours learn faster"

@@ -4,14 +4,14 @@ Every verdict and every number is computed from records: other records give othe
 and how it is judged, `Evidence` holds the runs, `reckon` brings the two together.
 """
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from fourierqk import judges
 from fourierqk.evidence import Evidence, NoRun
-from fourierqk.judges import Finding
+from fourierqk.judges import Finding, Judge
 
 __all__ = ["CLAIMS", "Claim", "markdown", "paper", "reckon"]
 
@@ -27,7 +27,7 @@ class Claim:
     name: str
     says: str
     chapter: str
-    judge: Callable[[Evidence], Finding]
+    judge: Judge
     key: str | None = None
 
     def __str__(self) -> str:

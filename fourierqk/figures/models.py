@@ -18,6 +18,11 @@ def _truth(verdict: str) -> tuple[str, str]:
     return TRUTH.get(verdict, (BASELINE, "diamond"))
 
 
+def _levels(name: str, loss: np.ndarray) -> str:
+    """Of a loss by position, what an alt text says."""
+    return f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last"
+
+
 def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
     """Training runs by name (`train.History`): ordered loss solid, honest loss dotted, over steps.
 
@@ -45,7 +50,7 @@ def loss_by_position(losses: Mapping[str, object] | object, floor: object | None
     for name, colour in draw.colours(losses).items():
         loss = draw.signal(name, losses[name])
         draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1 or floor is not None)
-        seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
+        seen.append(_levels(name, loss))
     draw.floor(fig, seen, floor)
     return draw.alt(fig, "Loss by position", seen)
 
@@ -93,12 +98,14 @@ def bars(
     return draw.alt(fig, "Comparison", seen)
 
 
-def gains(differences: Mapping[str, Mapping], verdicts: Mapping[str, str], xlabel: str = "") -> go.Figure:
+def gains(
+    differences: Mapping[str, Mapping], verdicts: Mapping[str, str],
+    xlabel: str = "honest loss minus the baseline's (nats per token)",
+) -> go.Figure:  # fmt: skip
     """Differences of systems to the baseline, as `report.compare` gives them: a dot a seed, mean and 95 % interval.
 
     verdicts: of their audits, by the same names. Left of the line at 0 is better than the baseline.
     """
-    xlabel = xlabel or "honest loss minus the baseline's (nats per token)"
     fig, seen = draw.figure(xlabel, "", height=130 + 40 * len(differences)), []
     for name, d in differences.items():
         colour, symbol = _truth(verdicts[name])
@@ -168,8 +175,8 @@ def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str,
         for label, y, c, width in ((base, reference, BASELINE, 1), (name, loss, colour, 2)):
             line = dict(color=c, width=width)
             fig.add_scatter(y=draw.numbers(y), mode="lines", name=label, line=line, showlegend=False, **place)
-        seen.append(f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last")
-    seen.append(f"{base}: {say(np.median(reference))} at the median position, {say(reference[-1])} at the last")
+        seen.append(_levels(name, loss))
+    seen.append(_levels(base, reference))
     fig.update_annotations(font_size=12)
     fig.update_xaxes(title="position (tokens)", row=rows).update_yaxes(title="loss (nats)", col=1)
     return draw.alt(fig, f"Loss by position, a panel a system, each beside {base}", seen)
