@@ -1,17 +1,16 @@
 """GapBench: its closed form is what a count over all letters gives, and the reader's hand reaches the model."""
-import base64
 import json
 import math
 
 import pytest
 import traitlets
 from test_widgets import LIVE
-from viewing import opened
+from viewing import address, opened, pure
 
-from fourierqk.widgets import MIME, module
+from fourierqk.widgets import MIME
 from fourierqk.widgets.gap_bench import LEAKS, GapBench
 
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("gap_bench").encode()).decode()
+ADDRESS = address("gap_bench")
 V, TRUE, SURE = 32, 0.8, 0.98
 FIRST = {"confidence": 1.0, "share": 0.0, "leak": "any"}
 
@@ -33,12 +32,8 @@ def test_repr_is_the_call_that_makes_it():
 
 @pytest.fixture(scope="module")
 def script(browser):
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        yield lambda code, a=None: view.page.evaluate(
-            f"(a) => {{ const {{ losses, rule, sentence }} = pure; return {code}; }}", a
-        )
+    with pure(browser, ADDRESS, "losses, rule, sentence") as call:
+        yield call
 
 
 def counted(confidence: float, share: float, leak: str) -> dict[str, float]:

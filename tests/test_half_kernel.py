@@ -1,5 +1,4 @@
 """HalfKernel: its numbers are the library's and the closed form's, and the reader's hand reaches the model."""
-import base64
 import json
 import math
 
@@ -10,12 +9,12 @@ import traitlets
 from scipy.integrate import trapezoid
 from scipy.special import wofz
 from test_widgets import LIVE
-from viewing import opened
+from viewing import address, opened, pure
 
-from fourierqk.widgets import MIME, HalfKernel, module
+from fourierqk.widgets import MIME, HalfKernel
 from fourierqk.widgets.half_kernel import SHAPES
 
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("half_kernel").encode()).decode()
+ADDRESS = address("half_kernel")
 
 
 @pytest.mark.parametrize(
@@ -44,11 +43,8 @@ def test_repr_is_the_call_that_makes_it():
 
 @pytest.fixture(scope="module")
 def script(browser):
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        names = "describe, drawn, kernel, response, sentence, shapes"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, ADDRESS, "describe, drawn, kernel, response, sentence, shapes") as call:
+        yield call
 
 
 def test_both_sides_know_the_same_shapes(script):

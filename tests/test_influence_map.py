@@ -1,5 +1,4 @@
 """InfluenceMap: its numbers are those of torch, masks and kernels do what they are called, the reader's hand counts."""
-import base64
 import json
 import math
 from itertools import product
@@ -9,12 +8,12 @@ import pytest
 import torch
 import traitlets
 from test_widgets import LIVE
-from viewing import opened
+from viewing import address, opened, pure
 
-from fourierqk.widgets import MIME, module
+from fourierqk.widgets import MIME
 from fourierqk.widgets.influence_map import KERNELS, MASKS, TEXT, InfluenceMap
 
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("influence_map").encode()).decode()
+ADDRESS = address("influence_map")
 TEXTS = [TEXT, "a", "ab", "Über 7 \U0001f600", "x" * 24]
 
 
@@ -42,11 +41,8 @@ def test_repr_is_the_call_that_makes_it():
 
 @pytest.fixture(scope="module")
 def script(browser):
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        names = "describe, influence, kernels, masks"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, ADDRESS, "describe, influence, kernels, masks") as call:
+        yield call
 
 
 def convolved(x: torch.Tensor, h: torch.Tensor, size: int) -> torch.Tensor:

@@ -1,19 +1,18 @@
 """RhythmFinder: its numbers are the library's, its rows are right, and the reader's hand reaches the model."""
-import base64
 import json
 
 import numpy as np
 import pytest
 import traitlets
 from test_widgets import LIVE
-from viewing import opened
+from viewing import address, opened, pure
 
 from fourierqk.data import verse
-from fourierqk.widgets import MIME, RhythmFinder, module
+from fourierqk.widgets import MIME, RhythmFinder
 from fourierqk.widgets.rhythm_finder import LISTEN, TEXT
 
 POEM = verse()
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("rhythm_finder").encode()).decode()
+ADDRESS = address("rhythm_finder")
 
 
 @pytest.mark.parametrize(
@@ -40,11 +39,8 @@ def test_repr_is_the_call_that_makes_it():
 
 @pytest.fixture(scope="module")
 def script(browser):
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        names = "codes, columns, fold, listen, spectrum"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, ADDRESS, "codes, columns, fold, listen, spectrum") as call:
+        yield call
 
 
 def test_both_sides_know_the_same_tokens(script):

@@ -1,5 +1,4 @@
 """SeedBench: its intervals are scipy's, they miss as often as theory says, and the reader's hand reaches the model."""
-import base64
 import itertools
 import json
 import math
@@ -10,14 +9,14 @@ import pytest
 import scipy.stats
 import traitlets
 from test_widgets import LIVE
-from viewing import opened
+from viewing import address, opened, pure
 
 from fourierqk import draw
 from fourierqk.report import compare
-from fourierqk.widgets import MIME, SeedBench, module
+from fourierqk.widgets import MIME, SeedBench
 from fourierqk.widgets.seed_bench import INTERVALS, MOST, STUDIES, _normals
 
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("seed_bench").encode()).decode()
+ADDRESS = address("seed_bench")
 FIRST = {"difference": -0.03, "spread": 0.02, "seeds": 3, "interval": "student"}
 SETTINGS = [
     {"difference": d, "spread": s, "seeds": n, "interval": kind}
@@ -128,11 +127,8 @@ def test_how_often_an_interval_misses(seeds):
 
 @pytest.fixture(scope="module")
 def script(browser):
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        names = "counts, inks, intervals, sentence, stackPlot, studies"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, ADDRESS, "counts, inks, intervals, sentence, stackPlot, studies") as call:
+        yield call
 
 
 def test_both_sides_know_the_same_intervals(script):

@@ -1,5 +1,4 @@
 """TokenRing: its numbers are an FFT's, its two ways to the future are told apart, and the reader's hand reaches it."""
-import base64
 import json
 from itertools import product
 
@@ -7,12 +6,12 @@ import numpy as np
 import pytest
 import traitlets
 from test_widgets import LIVE
-from viewing import opened
+from viewing import address, opened, pure
 
-from fourierqk.widgets import MIME, TokenRing, module
+from fourierqk.widgets import MIME, TokenRing
 from fourierqk.widgets.token_ring import KERNELS, TEXT, TOKENS
 
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("token_ring").encode()).decode()
+ADDRESS = address("token_ring")
 SETTINGS = list(product(KERNELS, range(TOKENS), (0, 1, 2, 3, 4, 16)))
 
 
@@ -58,11 +57,8 @@ def test_the_numbers_of_the_chapter(kernel, zeros, tenths):
 
 @pytest.fixture(scope="module")
 def script(browser):
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        names = "echoes, kernels, output, sentence"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, ADDRESS, "echoes, kernels, output, sentence") as call:
+        yield call
 
 
 def named(setting: tuple) -> dict:

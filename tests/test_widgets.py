@@ -1,5 +1,4 @@
 """FilterDesigner: what Python carries, what the browser computes, and that the two meet in JupyterLab."""
-import base64
 import json
 import os
 import re
@@ -13,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 import traitlets
-from viewing import opened
+from viewing import address, opened, pure
 
 from fourierqk.filters import Gaussian
-from fourierqk.widgets import MIME, FilterDesigner, PhaseScrambler, module
+from fourierqk.widgets import MIME, FilterDesigner, PhaseScrambler
 from fourierqk.widgets.filter_designer import FAMILIES, TEXT
 
 VIEW = "application/vnd.jupyter.widget-view+json"
-ADDRESS = "data:text/javascript;base64," + base64.b64encode(module("filter_designer").encode()).decode()
+ADDRESS = address("filter_designer")
 SETTINGS = [(1 / 16, 1 / 64), (4 / 256, 2 / 256), (0.4, 0.1), (0.113, 0.5), (0.27, 1 / 512)]
 
 # ---------------------------------------------------------------- traits
@@ -129,11 +128,8 @@ def test_the_page_cannot_be_broken_by_the_text():
 @pytest.fixture(scope="module")
 def script(browser):
     """A function that runs JavaScript with the designer's pure functions in scope."""
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", ADDRESS)
-        names = "apply, describe, families, impulse, indicator, response"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, ADDRESS, "apply, describe, families, impulse, indicator, response") as call:
+        yield call
 
 
 @pytest.fixture
@@ -263,7 +259,7 @@ def test_it_leaves_no_trace(live):
 
 # ---------------------------------------------------------------- PhaseScrambler
 
-SCRAMBLER = "data:text/javascript;base64," + base64.b64encode(module("phase_scrambler").encode()).decode()
+SCRAMBLER = address("phase_scrambler")
 CHANGES = [
     {"shift": 3}, {"scramble": 1.0, "seed": 99}, {"shift": -32, "scramble": 0.4, "seed": 1},
     {"text": "a b", "scramble": 1.0, "seed": 2}, {"text": "to be or", "shift": 5, "scramble": 0.7}, {"text": " "},
@@ -309,11 +305,8 @@ def test_a_shift_is_a_roll_and_seeds_differ():
 @pytest.fixture(scope="module")
 def scrambled(browser):
     """A function that runs JavaScript with the scrambler's pure functions in scope."""
-    with opened(browser) as view:
-        view.page.goto("about:blank")
-        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", SCRAMBLER)
-        names = "describe, indicator, sentence, surrogate, transform"
-        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
+    with pure(browser, SCRAMBLER, "describe, indicator, sentence, surrogate, transform") as call:
+        yield call
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -1,10 +1,14 @@
 """Pages opened with the network cut off and every fault noted, for the tests that need a browser."""
+import base64
 import functools
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from fourierqk.widgets import module
 
 LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
 
@@ -40,6 +44,23 @@ def opened(browser, **options) -> Iterator[Page]:
         yield visit
     finally:
         visit.context.close()
+
+
+def address(widget: str) -> str:
+    """The script of a widget as an address that any page can import."""
+    return "data:text/javascript;base64," + base64.b64encode(module(widget).encode()).decode()
+
+
+@contextmanager
+def pure(browser, script: str, names: str) -> Iterator[Callable[..., Any]]:
+    """A function that runs JavaScript, (code, argument a) -> its value, with pure functions of a script in scope.
+
+    script: the address. names: of the functions, with commas between them.
+    """
+    with opened(browser) as view:
+        view.page.goto("about:blank")
+        view.page.evaluate("async (a) => { window.pure = (await import(a)).default.pure; }", script)
+        yield lambda code, a=None: view.page.evaluate(f"(a) => {{ const {{ {names} }} = pure; return {code}; }}", a)
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
