@@ -1,11 +1,9 @@
 """GapBench: its closed form is what a count over all letters gives, and the reader's hand reaches the model."""
-import json
 import math
 
 import pytest
 import traitlets
-from test_widgets import LIVE
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, pure
 
 from fourierqk.widgets import MIME
 from fourierqk.widgets.gap_bench import LEAKS, GapBench
@@ -77,12 +75,8 @@ def test_both_errors_of_the_rule_can_be_reached(script):
 
 @pytest.fixture
 def live(browser):
-    with opened(browser) as view:
-        settings = json.dumps(GapBench().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        yield view.page
-        assert view.faults == []
+    with alone(browser, GapBench()) as page:
+        yield page
 
 
 def test_what_the_reader_does_reaches_the_model(live):
@@ -90,7 +84,7 @@ def test_what_the_reader_does_reaches_the_model(live):
     live.get_by_label("Confidence, exact value").press("Enter")
     live.get_by_label("Places where it sees the next letter", exact=True).press("End")
     live.get_by_role("combobox", name="Its look ahead works").select_option("real")
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     saved = live.evaluate("saved")
     assert saved == {"confidence": 2, "share": 1, "leak": "real"}
     assert "reads the future at 100 %" in live.get_by_role("status").inner_text()
@@ -102,11 +96,9 @@ def test_the_page_sends_nothing_that_python_refuses(live):
     for typed in ("-3", "99", ""):
         field.fill(typed)
         field.press("Enter")
-        live.wait_for_timeout(200)
+        live.clock.run_for(200)
         GapBench(confidence=live.evaluate("model.get('confidence')"))
 
 
 def test_it_leaves_no_trace(live):
-    live.evaluate("stop()")
-    assert live.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-    assert live.evaluate("Object.values(heard).flat().length") == 0
+    assert leaves_no_trace(live)

@@ -1,5 +1,4 @@
 """HalfKernel: its numbers are the library's and the closed form's, and the reader's hand reaches the model."""
-import json
 import math
 
 import numpy as np
@@ -8,8 +7,7 @@ import torch
 import traitlets
 from scipy.integrate import trapezoid
 from scipy.special import wofz
-from test_widgets import LIVE
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, pure
 
 from fourierqk.widgets import MIME, HalfKernel
 from fourierqk.widgets.half_kernel import SHAPES
@@ -112,13 +110,8 @@ def test_what_it_says(script):
 
 @pytest.fixture
 def live(browser):
-    with opened(browser, viewport={"width": 390, "height": 800}) as view:
-        settings = json.dumps(HalfKernel().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        view.page.wait_for_timeout(300)
-        yield view.page
-        assert view.faults == []
+    with alone(browser, HalfKernel(), viewport={"width": 390, "height": 800}) as page:
+        yield page
 
 
 def test_what_the_reader_does_reaches_the_model(live):
@@ -128,7 +121,7 @@ def test_what_the_reader_does_reaches_the_model(live):
     taps = live.get_by_label("Taps", exact=True)
     taps.press("Home")
     taps.press("ArrowRight")
-    live.wait_for_timeout(700)
+    live.clock.run_for(700)
     assert live.evaluate("saved") == {"shape": "mexican-hat", "scale": 20, "taps": 2}
     assert "2 taps hold" in live.get_by_role("status").inner_text()
 
@@ -139,13 +132,11 @@ def test_the_page_sends_nothing_that_python_refuses(live):
         for typed in ("0", "-3", "9999", "2.5", ""):
             field.fill(typed)
             field.press("Enter")
-            live.wait_for_timeout(150)
+            live.clock.run_for(150)
             HalfKernel(**{key: live.evaluate(f"model.get('{key}')")})
 
 
 def test_a_phone_has_room_for_it_and_it_leaves_no_trace(live):
     assert live.evaluate("document.documentElement.scrollWidth") <= 390
     assert live.locator("canvas").count() == 2
-    live.evaluate("stop()")
-    assert live.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-    assert live.evaluate("Object.values(heard).flat().length") == 0
+    assert leaves_no_trace(live)

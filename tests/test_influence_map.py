@@ -1,5 +1,4 @@
 """InfluenceMap: its numbers are those of torch, masks and kernels do what they are called, the reader's hand counts."""
-import json
 import math
 from itertools import product
 
@@ -7,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 import traitlets
-from test_widgets import LIVE
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, pure
 
 from fourierqk.widgets import MIME
 from fourierqk.widgets.influence_map import KERNELS, MASKS, TEXT, InfluenceMap
@@ -102,20 +100,17 @@ def test_red_cells_are_where_a_setting_puts_them(script, mask, kernel):
 
 @pytest.fixture
 def live(browser):
-    with opened(browser) as view:
-        settings = json.dumps(InfluenceMap().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        yield view.page
-        assert view.faults == []
+    with alone(browser, InfluenceMap()) as page:
+        yield page
 
 
 def test_what_the_reader_does_reaches_the_model(live):
     live.get_by_role("combobox", name="Mask").select_option("block")
     live.get_by_role("combobox", name="Queries and keys pass").select_option("two-sided")
     live.get_by_label("A line of text").fill("to be, or not")
+    live.clock.run_for(50)  # a frame, after which the slider is as long as the line
     live.get_by_label("Edited letter").press("End")
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     saved = live.evaluate("saved")
     assert saved == {"mask": "block", "kernel": "two-sided", "text": "to be, or not", "token": 12}
     assert "The future is heard" in live.get_by_role("status").inner_text()
@@ -123,10 +118,10 @@ def test_what_the_reader_does_reaches_the_model(live):
 
 
 def test_a_press_on_the_map_chooses_a_letter(live):
-    live.wait_for_timeout(200)
+    live.clock.run_for(200)
     box = live.locator("canvas").bounding_box()
     live.mouse.click(box["x"] + 50 + 0.5 / 12 * (box["width"] - 62), box["y"] + 100)
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     assert live.evaluate("model.get('token')") == 0
     assert "moves nothing before it" in live.get_by_role("status").inner_text()
 
@@ -134,11 +129,9 @@ def test_a_press_on_the_map_chooses_a_letter(live):
 def test_a_shorter_line_moves_the_chosen_letter_inside(live):
     live.get_by_label("Edited letter").press("End")
     live.get_by_label("A line of text").fill("ab")
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     assert live.get_by_label("Edited letter").get_attribute("aria-valuetext") == "letter 1"
 
 
 def test_it_leaves_no_trace(live):
-    live.evaluate("stop()")
-    assert live.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-    assert live.evaluate("Object.values(heard).flat().length") == 0
+    assert leaves_no_trace(live)

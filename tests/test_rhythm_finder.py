@@ -1,11 +1,9 @@
 """RhythmFinder: its numbers are the library's, its rows are right, and the reader's hand reaches the model."""
-import json
 
 import numpy as np
 import pytest
 import traitlets
-from test_widgets import LIVE
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, pure
 
 from fourierqk.data import verse
 from fourierqk.widgets import MIME, RhythmFinder
@@ -86,25 +84,21 @@ def test_whole_periods_fill_their_rows(script):
 
 @pytest.fixture
 def live(browser):
-    with opened(browser) as view:
-        settings = json.dumps(RhythmFinder().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        yield view.page
-        assert view.faults == []
+    with alone(browser, RhythmFinder()) as page:
+        yield page
 
 
 def test_what_the_reader_does_reaches_the_model(live):
     live.get_by_role("combobox", name="Listen to").select_option("lines")
     live.get_by_label("Period, exact value").fill("47")
     live.get_by_label("Period, exact value").press("Enter")
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     assert live.evaluate("saved") == {"listen": "lines", "period": 47, "text": TEXT}
     said = live.get_by_role("status").inner_text()
     assert "the fullest column holds 100 % marks" in said and "One cycle in 47 tokens" in said
     live.get_by_label("Period", exact=True).press("ArrowRight")
     live.get_by_label("A text").fill("Now, now, now, not now, now, no!")
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     saved = live.evaluate("saved")
     assert 47 < saved["period"] < 48 and saved["text"].startswith("Now, now")
     RhythmFinder(**saved)  # whatever the page sends, Python accepts
@@ -116,10 +110,10 @@ def test_the_page_sends_nothing_that_python_refuses(live):
     for typed in ("0", "1", "-3", "9999", ""):
         field.fill(typed)
         field.press("Enter")
-        live.wait_for_timeout(200)
+        live.clock.run_for(200)
         RhythmFinder(period=live.evaluate("model.get('period')"))
     live.get_by_label("A text").fill("short")
-    live.wait_for_timeout(250)
+    live.clock.run_for(250)
     assert live.evaluate("model.get('text')") == TEXT
 
 
@@ -127,19 +121,12 @@ def test_a_press_on_the_spectrum_picks_the_period(live):
     canvas = live.locator("canvas").first
     box = canvas.bounding_box()
     canvas.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
-    live.wait_for_timeout(300)
+    live.clock.run_for(300)
     assert 8 < live.evaluate("model.get('period')") < 40  # half way between 256 and 2 on a log axis is 22
 
 
 def test_a_phone_has_room_for_it_and_it_leaves_no_trace(browser):
-    with opened(browser, viewport={"width": 390, "height": 800}) as view:
-        settings = json.dumps(RhythmFinder(period=47).settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        view.page.wait_for_timeout(300)
-        assert view.page.evaluate("document.documentElement.scrollWidth") <= 390
-        assert view.page.locator("canvas").count() == 3
-        view.page.evaluate("stop()")
-        assert view.page.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-        assert view.page.evaluate("Object.values(heard).flat().length") == 0
-        assert view.faults == []
+    with alone(browser, RhythmFinder(period=47), viewport={"width": 390, "height": 800}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.locator("canvas").count() == 3
+        assert leaves_no_trace(page)

@@ -1,6 +1,5 @@
 """SeedBench: its intervals are scipy's, they miss as often as theory says, and the reader's hand reaches the model."""
 import itertools
-import json
 import math
 import re
 
@@ -8,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import traitlets
-from test_widgets import LIVE
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, pure
 
 from fourierqk import draw
 from fourierqk.report import compare
@@ -176,13 +174,8 @@ def test_colours_are_the_books_and_mean_nothing_else(script):
 
 @pytest.fixture
 def live(browser):
-    with opened(browser, viewport={"width": 390, "height": 800}, color_scheme="dark") as view:
-        settings = json.dumps(SeedBench().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        view.page.wait_for_timeout(300)
-        yield view.page
-        assert view.faults == []
+    with alone(browser, SeedBench(), viewport={"width": 390, "height": 800}, color_scheme="dark") as page:
+        yield page
 
 
 def test_what_the_reader_does_reaches_the_model(live):
@@ -191,7 +184,7 @@ def test_what_the_reader_does_reaches_the_model(live):
     live.get_by_label("Spread over seeds", exact=True).press("End")
     live.get_by_label("Seeds", exact=True).press("ArrowLeft")
     live.get_by_role("combobox", name="Interval").select_option("normal")
-    live.wait_for_timeout(700)
+    live.clock.run_for(700)
     saved = live.evaluate("saved")
     assert saved == {"difference": 0, "spread": 0.1, "seeds": 2, "interval": "normal"}
     c = SeedBench(**saved).counts
@@ -200,7 +193,7 @@ def test_what_the_reader_does_reaches_the_model(live):
     assert f"{c['misses']} miss the true difference" in live.get_by_role("img").get_attribute("aria-label")
     live.get_by_label("Spread over seeds", exact=True).press("Home")
     live.get_by_label("True difference", exact=True).press("End")
-    live.wait_for_timeout(500)
+    live.clock.run_for(500)
     assert live.evaluate("saved") == {"difference": 0.1, "spread": 0.002, "seeds": 2, "interval": "normal"}
 
 
@@ -210,7 +203,7 @@ def test_the_page_sends_nothing_that_python_refuses(live):
         for typed in ("0", "-3", "9999", "2.5", "0.0123", ""):
             field.fill(typed)
             field.press("Enter")
-            live.wait_for_timeout(150)
+            live.clock.run_for(150)
             SeedBench(**{key: live.evaluate(f"model.get('{key}')")})
 
 
@@ -230,6 +223,4 @@ def test_the_study_under_the_pointer_is_read_out(live):
 def test_a_phone_has_room_for_it_and_it_leaves_no_trace(live):
     assert live.evaluate("document.documentElement.scrollWidth") <= 390
     assert live.locator("canvas").count() == 1
-    live.evaluate("stop()")
-    assert live.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-    assert live.evaluate("Object.values(heard).flat().length") == 0
+    assert leaves_no_trace(live)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from conftest import SITE
+from playwright.sync_api import expect
 from sphinx.errors import ExtensionError
 from viewing import opened, served
 
@@ -84,23 +85,21 @@ def test_widget_answers_the_arrow_keys(address, browser):
         slider.focus()
         for _ in range(10):
             view.page.keyboard.press("ArrowRight")
-        view.page.wait_for_timeout(500)
-        assert slider.get_attribute("aria-valuetext") != before
-        assert canvas.get_attribute("aria-label") != said
+        expect(slider).not_to_have_attribute("aria-valuetext", before)
+        expect(canvas).not_to_have_attribute("aria-label", said)
         assert canvas.evaluate("c => c.toDataURL()") != shown
-        frequency = widget.locator("input[type=number]").first.input_value()
-        assert f"{float(frequency):.3g}" in widget.locator("[role=status]").inner_text()
+        frequency = float(widget.locator("input[type=number]").first.input_value())
+        expect(widget.locator("[role=status]")).to_contain_text(f"{frequency:.3g}")
         assert view.faults == []
 
 
 def test_widget_is_redrawn_for_the_other_theme(address, browser):
     with opened(browser) as view:
         visit(view.page, f"{address}/intro.html")
-        canvas = view.page.locator(".fqk-widget canvas").first
-        light = canvas.evaluate("c => c.toDataURL()")
+        pixels = "document.querySelector('.fqk-widget canvas').toDataURL()"
+        light = view.page.evaluate(pixels)
         view.page.evaluate("document.documentElement.dataset.theme = 'dark'")
-        view.page.wait_for_timeout(500)
-        assert canvas.evaluate("c => c.toDataURL()") != light
+        view.page.wait_for_function(f"light => {pixels} !== light", arg=light)
 
 
 def test_figures_follow_the_theme(address, browser):
@@ -110,8 +109,7 @@ def test_figures_follow_the_theme(address, browser):
         visit(view.page, f"{address}/{name}")
         light = view.page.evaluate(colour)
         view.page.evaluate("document.documentElement.dataset.theme = 'dark'")
-        view.page.wait_for_timeout(1000)
-        assert view.page.evaluate(colour) != light
+        view.page.wait_for_function(f"light => {colour} !== light", arg=light)
 
 
 def test_reads_from_disk(site, browser):

@@ -1,12 +1,10 @@
 """TokenRing: its numbers are an FFT's, its two ways to the future are told apart, and the reader's hand reaches it."""
-import json
 from itertools import product
 
 import numpy as np
 import pytest
 import traitlets
-from test_widgets import LIVE
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, pure
 
 from fourierqk.widgets import MIME, TokenRing
 from fourierqk.widgets.token_ring import KERNELS, TEXT, TOKENS
@@ -98,22 +96,10 @@ def test_it_says_what_is_seen(script):
 # ---------------------------------------------------------------- on a page
 
 
-def shown(browser, **options):
-    """A page with one ring on it."""
-    visit = opened(browser, **options)
-    view = visit.__enter__()
-    settings = json.dumps(TokenRing().settings())
-    view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-    view.page.evaluate(LIVE, ADDRESS)
-    return visit, view
-
-
 @pytest.fixture
 def live(browser):
-    visit, view = shown(browser)
-    yield view.page
-    assert view.faults == []
-    visit.__exit__(None, None, None)
+    with alone(browser, TokenRing()) as page:
+        yield page
 
 
 def says(settings: dict, page) -> str:
@@ -125,14 +111,14 @@ def test_what_the_reader_does_reaches_the_model(live):
     live.get_by_label("Impulse at token", exact=True).press("ArrowRight")
     live.get_by_label("Zeros appended, exact value").fill("2.2")
     live.get_by_label("Zeros appended, exact value").press("Enter")
-    live.wait_for_timeout(600)
+    live.clock.run_for(600)
     saved = live.evaluate("saved")
     assert saved == {"kernel": "one-sided", "position": 14, "zeros": 2, "text": TEXT}
     assert live.get_by_role("status").inner_text() == says(saved, live)
     for label, typed in product(("Impulse at token", "Zeros appended"), ("-3", "99", "7.5", "")):
         live.get_by_label(f"{label}, exact value").fill(typed)
         live.get_by_label(f"{label}, exact value").press("Enter")
-        live.wait_for_timeout(200)
+        live.clock.run_for(200)
         TokenRing(**live.evaluate("saved"))  # whatever the page sends, Python accepts
 
 
@@ -141,22 +127,17 @@ def test_a_press_moves_the_impulse_to_the_token_under_it(live):
     before = ring.get_attribute("aria-label"), line.get_attribute("aria-label")
     box = line.bounding_box()
     line.click(position={"x": 50 + (box["width"] - 62) * 2.5 / 16, "y": box["height"] / 2})
-    live.wait_for_timeout(300)
+    live.clock.run_for(300)
     assert live.evaluate("model.get('position')") == 2
     assert ring.get_attribute("aria-label") != before[0] and line.get_attribute("aria-label") != before[1]
     width, height = ring.bounding_box()["width"], ring.bounding_box()["height"]
     ring.click(position={"x": width / 2 + 90, "y": height / 2 + 8})  # three o'clock: the fourth of sixteen
-    live.wait_for_timeout(300)
+    live.clock.run_for(300)
     assert live.evaluate("model.get('position')") == 4
 
 
 def test_a_phone_has_room_for_it_and_it_leaves_no_trace(browser):
-    visit, view = shown(browser, viewport={"width": 390, "height": 800}, color_scheme="dark")
-    view.page.wait_for_timeout(300)
-    assert view.page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert all(c.get_attribute("aria-label") for c in view.page.locator("canvas").all())
-    view.page.evaluate("stop()")
-    assert view.page.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-    assert view.page.evaluate("Object.values(heard).flat().length") == 0
-    assert view.faults == []
-    visit.__exit__(None, None, None)
+    with alone(browser, TokenRing(), viewport={"width": 390, "height": 800}, color_scheme="dark") as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert all(c.get_attribute("aria-label") for c in page.locator("canvas").all())
+        assert leaves_no_trace(page)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 import traitlets
-from viewing import address, opened, pure
+from viewing import address, alone, leaves_no_trace, opened, pure
 
 from fourierqk.filters import Gaussian
 from fourierqk.widgets import MIME, FilterDesigner, PhaseScrambler
@@ -194,27 +194,10 @@ def test_the_share_of_the_future(script, family):
 
 # ---------------------------------------------------------------- render and its clean-up
 
-LIVE = """async (address) => {
-  const { render } = (await import(address)).default;
-  const values = JSON.parse(document.querySelector("script[type='application/json']").textContent), heard = {};
-  window.model = {
-    get: (k) => values[k], set: (k, v) => { values[k] = v; (heard["change:" + k] || []).forEach((f) => f()); },
-    on: (e, f) => (heard[e] ??= []).push(f), off: (e, f) => { heard[e] = heard[e].filter((g) => g !== f); },
-    save_changes: () => { window.saved = { ...values }; },
-  };
-  window.heard = heard;
-  window.stop = render({ model: window.model, el: document.body });
-}"""
-
-
 @pytest.fixture
 def live(browser):
-    with opened(browser) as view:
-        settings = json.dumps(FilterDesigner().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, ADDRESS)
-        yield view.page
-        assert view.faults == []
+    with alone(browser, FilterDesigner()) as page:
+        yield page
 
 
 def test_what_the_reader_does_reaches_the_model(live):
@@ -224,7 +207,7 @@ def test_what_the_reader_does_reaches_the_model(live):
     live.get_by_label("Bandwidth", exact=True).press("ArrowLeft")
     live.get_by_label("A line of text").fill("To be or not")
     live.get_by_label("Listening token").press("Home")
-    live.wait_for_timeout(400)
+    live.clock.run_for(400)
     saved = live.evaluate("saved")
     assert (saved["family"], saved["frequency"], saved["text"]) == ("causal-gaussian", 0.2, "To be or not")
     assert 0.015 < saved["bandwidth"] < 1 / 64 and saved["position"] == 0
@@ -236,25 +219,23 @@ def test_the_page_sends_nothing_that_python_refuses(live):
     for typed in ("0", "0.5", "-3", "99", ""):
         field.fill(typed)
         field.press("Enter")
-        live.wait_for_timeout(200)
+        live.clock.run_for(200)
         FilterDesigner(frequency=live.evaluate("model.get('frequency')"))
     live.get_by_label("A line of text").fill("")
-    live.wait_for_timeout(250)
+    live.clock.run_for(250)
     assert live.evaluate("model.get('text')") == TEXT
 
 
 def test_what_the_model_does_reaches_the_page(live):
     live.evaluate("model.set('family', 'sliding-gaussian'); model.set('frequency', 0.125)")
-    live.wait_for_timeout(500)
+    live.clock.run_for(500)
     assert live.get_by_role("combobox", name="Filter").input_value() == "sliding-gaussian"
     assert "8 tokens per cycle" in live.get_by_label("Centre frequency", exact=True).get_attribute("aria-valuetext")
     assert "Nothing of the impulse response lies in the future" in live.get_by_role("status").inner_text()
 
 
 def test_it_leaves_no_trace(live):
-    live.evaluate("stop()")
-    assert live.evaluate("document.querySelectorAll('.fqk-widget').length") == 0
-    assert live.evaluate("Object.values(heard).flat().length") == 0
+    assert leaves_no_trace(live)
 
 
 # ---------------------------------------------------------------- PhaseScrambler
@@ -328,27 +309,21 @@ def test_the_browser_scrambles_as_python_does(scrambled, change):
 
 
 def test_the_scrambler_answers_its_reader(browser):
-    with opened(browser) as view:
-        settings = json.dumps(PhaseScrambler().settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, SCRAMBLER)
-        said = view.page.get_by_role("img").all()
+    with alone(browser, PhaseScrambler()) as page:
+        said = page.get_by_role("img").all()
         before = [canvas.get_attribute("aria-label") for canvas in said]
         assert "0 of" in before[1] and "correlation with the line before is 1." in before[2]
-        view.page.get_by_label("Scramble", exact=True).press("End")
-        view.page.get_by_label("Seed", exact=True).press("ArrowRight")
-        view.page.get_by_label("Shift, exact value").fill("-99")
-        view.page.get_by_label("Shift, exact value").press("Enter")
-        view.page.get_by_label("A line of text").fill("one two three")
-        view.page.wait_for_timeout(400)
-        saved = view.page.evaluate("saved")
+        page.get_by_label("Scramble", exact=True).press("End")
+        page.get_by_label("Seed", exact=True).press("ArrowRight")
+        page.get_by_label("Shift, exact value").fill("-99")
+        page.get_by_label("Shift, exact value").press("Enter")
+        page.get_by_label("A line of text").fill("one two three")
+        page.clock.run_for(400)
+        saved = page.evaluate("saved")
         assert (saved["scramble"], saved["seed"], saved["shift"], saved["text"]) == (1, 1, -32, "one two three")
         PhaseScrambler(**saved)  # whatever the page sends, Python accepts
         assert all(canvas.get_attribute("aria-label") != b for canvas, b in zip(said, before, strict=True))
-        view.page.evaluate("stop()")
-        left = "document.querySelectorAll('.fqk-widget').length + Object.values(heard).flat().length"
-        assert view.page.evaluate(left) == 0
-        assert view.faults == []
+        assert leaves_no_trace(page)
 
 
 # ---------------------------------------------------------------- JupyterLab

@@ -2,13 +2,14 @@
 import base64
 import functools
 import http.server
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fourierqk.widgets import module
+from fourierqk.widgets import Widget, module
 
 LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
 
@@ -49,6 +50,44 @@ def opened(browser, **options) -> Iterator[Page]:
 def address(widget: str) -> str:
     """The script of a widget as an address that any page can import."""
     return "data:text/javascript;base64," + base64.b64encode(module(widget).encode()).decode()
+
+
+LIVE = """async (address) => {
+  const { render } = (await import(address)).default;
+  const values = JSON.parse(document.querySelector("script[type='application/json']").textContent), heard = {};
+  window.model = {
+    get: (k) => values[k], set: (k, v) => { values[k] = v; (heard["change:" + k] || []).forEach((f) => f()); },
+    on: (e, f) => (heard[e] ??= []).push(f), off: (e, f) => { heard[e] = heard[e].filter((g) => g !== f); },
+    save_changes: () => { window.saved = { ...values }; },
+  };
+  window.heard = heard;
+  window.stop = render({ model: window.model, el: document.body });
+}"""
+
+
+@contextmanager
+def alone(browser, widget: Widget, **options) -> Iterator[Any]:
+    """A page with a widget on it, and nothing else, whose time stands still but for `page.clock.run_for(ms)`.
+
+    The widget draws with the next frame and tells the model after a pause, so a test lets time pass before it looks.
+    In the page: `model`, `saved` (what the model was told last), `heard` (its listeners) and `stop()`.
+    """
+    with opened(browser, **options) as view:
+        view.page.clock.install(time=0)
+        view.page.clock.pause_at(1000)
+        settings = json.dumps(widget.settings())
+        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
+        view.page.evaluate(LIVE, address(widget.script))
+        view.page.clock.run_for(300)
+        yield view.page
+        assert view.faults == []
+
+
+def leaves_no_trace(page) -> bool:
+    """Stop the widget that is alone on a page -> whether neither an element nor a listener is left of it."""
+    page.evaluate("stop()")
+    left = "document.querySelectorAll('.fqk-widget').length + Object.values(heard).flat().length"
+    return page.evaluate(left) == 0
 
 
 @contextmanager
