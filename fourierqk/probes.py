@@ -63,7 +63,7 @@ class Subject:
         return device_of(self.model)
 
     def instance(self) -> Model:
-        torch.manual_seed(self.seed)
+        _reseed_torch(self.seed, self.device)
         random.seed(self.seed)
         np.random.seed(self.seed % 2**32)
         return copy.deepcopy(self.model) if self.forgetful else self.model
@@ -104,6 +104,14 @@ class Subject:
         for t in _weights(own.model):
             shake(t.data, min(own.grain, torch.finfo(torch.float32).eps), key)
         return replace(own, key=key)
+
+
+def _reseed_torch(seed: int, device: torch.device) -> None:
+    """As torch.manual_seed, which asks the drivers of all devices each time, dear in a loop over small models."""
+    if device.type == "cpu" and not torch.cuda.is_initialized():
+        torch.default_generator.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)
 
 
 def _weights(model: nn.Module) -> list[Tensor]:

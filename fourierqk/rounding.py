@@ -4,13 +4,12 @@ Monte Carlo arithmetic (Parker 1997; stochastic arithmetic, Vignes 1993): every 
 about as much as its own precision allows. What a model computes then scatters by its round-off, whatever its
 precision, its amplitudes and its transforms; what it depends on stays.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 __all__ = ["EXACT", "ULPS", "Rounding", "Steadiness", "grain", "largest", "shake", "steadiness"]
 
@@ -75,13 +74,23 @@ class Rounding(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
         self.step += 1
-        read = [t for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor) and t.layout == torch.strided]
-        made = [t for t in tree_leaves(out) if isinstance(t, Tensor) and t.layout == torch.strided and t.numel()]
+        read = [*_dense(args), *_dense((kwargs or {}).values())]
+        made = [t for t in _dense((out,)) if t.numel()]
         homes = set() if func._schema.is_mutable else {t.untyped_storage().data_ptr() for t in read}
         for t in made:
             if (t.is_floating_point() or t.is_complex()) and t.untyped_storage().data_ptr() not in homes:  # no view
                 shake(t, grain(t, *(r for r in read if r.dim())), 1009 * self.key + self.step, _mixed(func, args, t))
         return out
+
+
+def _dense(values: Iterable) -> Iterator[Tensor]:
+    """The strided tensors among what an operation reads or makes: values, and lists of values."""
+    for x in values:
+        if isinstance(x, Tensor):
+            if x.layout == torch.strided:
+                yield x
+        elif isinstance(x, list | tuple):
+            yield from _dense(x)
 
 
 def _mixed(func, args: tuple, out: Tensor) -> tuple[int, ...]:

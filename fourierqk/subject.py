@@ -5,6 +5,7 @@ is, in eval mode, and left as it was found.
 """
 import functools
 import inspect
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinFunctionType, CellType, ModuleType
@@ -21,6 +22,7 @@ _EMPTY = CellType()  # of a closure whose variable is not set yet
 _LEAVES = (
     str, bytes, int, float, complex, type(None), type, range, ModuleType, BuiltinFunctionType, Tensor, np.ndarray,
 )  # fmt: skip
+_CONTAINERS = (dict, OrderedDict, list, tuple, set, frozenset)  # a module keeps a dozen empty ones
 
 Model = Callable[[Tensor], Any]  # ids (B, T) -> logits (B, T, V), or a tuple, dict or object that holds them
 
@@ -31,15 +33,15 @@ def roots(model: Model) -> list[nn.Module]:
     Itself, the object of a bound method, what a function closes over, what any of these keep in attributes and
     containers. A module inside another is found with it.
     """
-    found, seen, todo = [], set(), [model]
+    found, seen, todo = [], set(), deque([model])
     while todo and len(seen) < SEARCHED:
-        x = todo.pop(0)
-        if id(x) in seen or isinstance(x, _LEAVES):
+        x = todo.popleft()
+        if id(x) in seen:
             continue
         seen.add(id(x))
         if isinstance(x, nn.Module):
             found.append(x)
-        todo += _held(x)
+        todo += [y for y in _held(x) if not isinstance(y, _LEAVES) and not (type(y) in _CONTAINERS and not y)]
     inner = {id(child) for m in found for child in list(m.modules())[1:]}
     return [m for m in found if id(m) not in inner]
 
