@@ -2,6 +2,7 @@
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
@@ -22,7 +23,7 @@ from fourierqk.crew import conduct
 from fourierqk.data import Corpus
 from fourierqk.evidence import Evidence
 from fourierqk.foreign import from_file
-from fourierqk.measure import summary
+from fourierqk.measure import SCHEMA, summary
 from fourierqk.model import GPTConfig, generate
 from fourierqk.records import by_system, runs_in
 from fourierqk.runs import carry_out
@@ -134,6 +135,8 @@ def report(
             typer.echo(json.dumps(table, indent=1))
         elif table:
             typer.echo(report_of.markdown(table) if as_markdown else report_of.plain(table))
+        for says in _others(records):
+            typer.echo(f"fourierqk: {says}; they are in the table as far as they fit", err=True)
         if bad or not records:
             raise ValueError("; ".join(bad) or f"no records in {folder}")
 
@@ -151,11 +154,20 @@ def reckon(
 
 
 def _readable(folder: Path) -> dict[str, list[dict]]:
-    """The runs in a folder by system; ValueError names those that cannot be read, since what is left might mislead."""
+    """The runs in a folder by system. ValueError names those that cannot be read: what is left might mislead."""
     records, bad = runs_in(folder)
-    if bad or not records:
-        raise ValueError("; ".join(bad) or f"no records in {folder}")
+    if wrong := "; ".join([*bad, *_others(records)]):
+        raise ValueError(f"{folder}: {wrong}")
+    if not records:
+        raise ValueError(f"no records in {folder}")
     return by_system(records)
+
+
+def _others(records: list[dict]) -> list[str]:
+    """Which records are of another version: what they hold may be missing, or mean something else."""
+    counts = Counter(r.get("schema") for r in records)
+    return [f"{n} of {len(records)} records are of version {version}, this is version {SCHEMA}"
+            for version, n in counts.items() if version != SCHEMA]  # fmt: skip
 
 
 @app.command()

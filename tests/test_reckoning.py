@@ -16,6 +16,7 @@ from fourierqk import report
 from fourierqk.cli import app
 from fourierqk.evidence import Evidence, NoRun, spearman
 from fourierqk.judges import VERDICTS
+from fourierqk.measure import SCHEMA
 from fourierqk.presets import PRESETS
 from fourierqk.reckoning import CLAIMS, markdown, paper, reckon
 from fourierqk.records import write_json
@@ -35,8 +36,8 @@ def record(name: str, seed: int = 0, ordered: float = 2.0, honest: float = 2.0) 
     filters = [{"coverage": [3.0, 5.0], "future_share": [0.4, 0.5]}] if verdict == "leaks" and name != "fnet" else []
     paths = {f"layer {i // 4} band {i % 4}": [[1 / p, 1 / p]] for i, p in enumerate([50, 26, 10, 5] * 2)}
     return {
-        "system": name, "seed": seed, "preset": "small", "corpus": {"name": "shakespeare"}, "losses": losses,
-        "audit": {"verdict": verdict}, "filters": filters, "loss_by_position": [ordered] * 12,
+        "schema": SCHEMA, "system": name, "seed": seed, "preset": "small", "corpus": {"name": "shakespeare"},
+        "losses": losses, "audit": {"verdict": verdict}, "filters": filters, "loss_by_position": [ordered] * 12,
         "model": {"n_layer": 4, "n_embd": 128, "block_size": 12}, "train": {"steps": 1500}, "parameters": 1,
         "history": {"frequencies": paths, "tokens_per_second": 1.0}, "sample": "To be,\n\nor <not>",
     }  # fmt: skip

@@ -24,6 +24,7 @@ from fourierqk.cli import app
 from fourierqk.crew import conduct
 from fourierqk.leakage import honest_loss, loss_by_position, ordered_loss, truncated_loss
 from fourierqk.lock import hold
+from fourierqk.measure import SCHEMA
 from fourierqk.model import generate
 from fourierqk.presets import PRESETS, Preset, TrainConfig
 from fourierqk.records import by_system, folder, read_json, runs_in, study, write_json
@@ -393,6 +394,18 @@ def test_a_report_names_what_it_cannot_read_and_shows_the_rest(tmp_path):
     for args, says in ([str(tmp_path / "no")], "there is no folder"), ([str(tmp_path), "--json", "--markdown"], "both"):
         result = CliRunner().invoke(app, ["report", *args])
         assert result.exit_code == 2 and says in result.stderr and result.stdout == ""
+
+
+def test_records_of_another_version_are_named(tmp_path):
+    for seed, version in enumerate((SCHEMA, SCHEMA + 1, None)):
+        about = {} if version is None else {"schema": version}
+        write_json(tmp_path / f"{seed}.json", run_of("base-dot", seed, 2.0) | about)
+    says = [f"1 of 3 records are of version {version}, this is version {SCHEMA}" for version in (SCHEMA + 1, None)]
+    for command, status, shown in ("report", 0, "base-dot"), ("reckon", 2, ""):
+        result = CliRunner().invoke(app, [command, str(tmp_path)])
+        assert result.exit_code == status and shown in result.stdout and bool(result.stdout) == bool(shown)
+        assert all(line in result.stderr for line in says) and result.stderr.count("this is version") == 2
+    assert CliRunner().invoke(app, ["report", str(folder("verse-tiny"))]).stderr == ""
 
 
 # --- the command
