@@ -47,6 +47,10 @@ class Gain:
         """Whether the interval leaves no room for a gain that would matter."""
         return self.low > -WORTH
 
+    def __neg__(self) -> "Gain":
+        """How much higher the other system's loss is."""
+        return Gain(-self.mean, -self.high, -self.low, self.seeds)
+
     def __str__(self) -> str:
         if self.seeds == 1:
             return f"{self.mean:+.3f} (one seed, ± {self.high - self.mean:.3f})"
@@ -118,6 +122,13 @@ class Evidence:
     def loss(self, system: str, kind: str) -> float:
         """Mean over seeds, in nats per token."""
         return fmean(r["losses"][kind]["mean"] for r in self.runs(system))
+
+    @property
+    def room(self) -> float:
+        """What the baseline leaves to gain: its ordered loss above the text's entropy rate; infinite if not known."""
+        known = [r["losses"]["ordered"]["mean"] - r["corpus"]["entropy_rate"]
+                 for r in self.runs(BASE) if r["corpus"].get("entropy_rate")]  # fmt: skip
+        return fmean(known) if known else math.inf
 
     def verdict(self, system: str) -> str:
         """What the audits of all seeds say; "mixed" where they differ."""

@@ -59,11 +59,11 @@ def gains(system: str) -> Judge:
 
 
 def harms(system: str) -> Judge:
-    """The system has a higher loss than the baseline, in the loss that the paper reports."""
+    """The system has a higher loss than the baseline, in the loss that the paper reports; less than WORTH is none."""
 
     def judge(e: Evidence) -> Finding:
-        side = e.gain(system, "ordered").side
-        verdict = {"higher": "holds", "level": "undecided", "lower": "does not hold here"}[side]
+        harm = -e.gain(system, "ordered")
+        verdict = "holds" if harm.counts else "does not hold here" if harm.excluded else "undecided"
         return Finding(verdict, _both(e, system))
 
     return judge
@@ -72,22 +72,27 @@ def harms(system: str) -> Judge:
 def changes_nothing(*systems: str) -> Judge:
     """None of the systems has a lower loss than the baseline, here or elsewhere.
 
-    Of causal systems the ordered loss is as good as the honest one, and more exact.
+    Of causal systems the ordered loss is as good as the honest one, and more exact. Where the baseline is so near the
+    text's entropy that hardly a gain has room, there being none says nothing; it is shown all the same.
     """
 
     def judge(e: Evidence) -> Finding:
         there = Evidence(e.elsewhere)
         places = [(e, s, "") for s in systems]
         places += [(there, s, f" on {there.text}") for s in systems if s in there.systems]
-        kinds = [where.safe_kind(s) for where, s, _ in places]
-        found = [where.gain(s, kind) for (where, s, _), kind in zip(places, kinds, strict=True)]
+        told, weighed = [], []
+        for where, s, on in places:
+            kind = where.safe_kind(s)
+            gain = where.gain(s, kind)
+            full = where.room < 2 * WORTH
+            told.append(f"`{s}`{on} {kind} {gain}" + f", where {where.room:.2f} nats are left to gain" * full)
+            weighed += [gain] * (not full)
         verdict = "undecided"
-        if all(g.excluded for g in found):
+        if all(g.excluded for g in weighed):
             verdict = "holds"
-        elif any(g.counts for g in found):
-            verdict = "holds in part" if any(g.excluded for g in found) else "does not hold here"
-        ours = ", ".join(f"`{s}`{on} {kind} {g}" for (_, s, on), kind, g in zip(places, kinds, found, strict=True))
-        return Finding(verdict, f"minus `{BASE}`: {ours}")
+        elif any(g.counts for g in weighed):
+            verdict = "holds in part" if any(g.excluded for g in weighed) else "does not hold here"
+        return Finding(verdict, f"minus `{BASE}`: {', '.join(told)}")
 
     return judge
 
@@ -104,8 +109,9 @@ def ranks(*systems: str) -> Judge:
             verdict = "with the future only"
         elif "higher" in steps["ordered"]:
             verdict = "holds in part" if "lower" in steps["ordered"] else "does not hold here"
-        ours = "; ".join(f"{kind} {', '.join(f'{e.loss(s, kind):.2f}' for s in systems)}" for kind in KINDS)
-        return Finding(verdict, f"{', '.join(f'`{s}`' for s in systems)}: {ours}")
+        ours = (f"`{a}` minus `{b}`: {', '.join(f'{kind} {e.gain(a, kind, b)}' for kind in KINDS)}"
+                for a, b in zip(systems, systems[1:], strict=False))  # fmt: skip
+        return Finding(verdict, "; ".join(ours))
 
     return judge
 
@@ -206,11 +212,11 @@ def coverage_law(e: Evidence) -> Finding:
 
 
 def gap_rule(e: Evidence) -> Finding:
-    """One leak that is called clean, or one causal system that is called leaky, refutes a rule for all."""
+    """One leak that is called clean, or one causal system that is called leaky, refutes a rule for every text."""
     texts: dict[str, list[tuple[float, str]]] = {}
     for r in (*e.all(), *(r for runs in e.elsewhere.values() for r in runs)):
         texts.setdefault(r["corpus"]["name"], []).append((r["losses"]["shuffled"]["gap"], r["audit"]["verdict"]))
-    ours, right, wrong, total = [], 0, 0, 0
+    ours, score = [], []
     for text, runs in texts.items():
         leaks, honest = ([gap for gap, found in runs if found == which] for which in ("leaks", "causal"))
         caught, cleared = sum(gap < 2 for gap in leaks), sum(gap > 4 for gap in leaks)
@@ -219,14 +225,16 @@ def gap_rule(e: Evidence) -> Finding:
             f"{text}: of {len(leaks)} runs that leak it calls {caught} leaky and {cleared} clean, "
             f"of {len(honest)} causal ones {passed} clean and {accused} leaky"
         )
-        right, wrong, total = right + caught + passed, wrong + cleared + accused, total + len(leaks) + len(honest)
-    if not total:
+        score.append((caught + passed, cleared + accused, len(leaks) + len(honest)))
+    if not any(total for _, _, total in score):
         raise NoRun("no recorded run with a verdict")
     verdict = "undecided"
-    if wrong:
+    if all(right == total for right, _, total in score):
+        verdict = "holds"
+    elif any(right and not wrong for right, wrong, _ in score):
+        verdict = "holds in part"
+    elif any(wrong for _, wrong, _ in score):
         verdict = "does not hold here"
-    elif right:
-        verdict = "holds" if right == total else "holds in part"
     return Finding(verdict, "; ".join(ours))
 
 

@@ -50,7 +50,8 @@ def paper(key: str) -> str:
 
 
 TWO_SIDED = (
-    "random-qk", "fourier-qk", "multifourier-qk", "multifourier-summed", "morlet-correlation", "gauss-wide", "nyquist",
+    "random-qk", "fourier-qk", "fourier-qk-sigma1", "multifourier-qk", "multifourier-summed", "morlet-correlation",
+    "mexican-hat-bank", "phase-randomised", "gauss-narrow", "gauss-wide", "nyquist",
 )  # fmt: skip
 
 READINGS = ("collapse-real", "collapse-analytic", "collapse-channels", "sliding-fourier-qk")
@@ -120,10 +121,16 @@ CLAIMS = (
         judges.harms("phase-randomised"),
     ),
     Claim(
-        "rotation and projection bring nothing",
-        "random rotations and projections bring no gain",
+        "a random rotation brings nothing",
+        "a random rotation of queries and keys brings no gain",
         "controls",
-        judges.changes_nothing("random-rotation", "random-projection"),
+        judges.changes_nothing("random-rotation"),
+    ),
+    Claim(
+        "a random projection brings nothing",
+        "a random projection of queries and keys brings no gain",
+        "controls",
+        judges.changes_nothing("random-projection"),
     ),
     Claim(
         "the gain is specific to frequencies",
