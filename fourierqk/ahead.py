@@ -1,18 +1,21 @@
 """Execute the chapters that changed several at a time, before Sphinx reads them one by one: a Sphinx extension.
 
 myst-nb executes a chapter when it reads it, unless its cache has the outputs already. So the cache is filled ahead. A
-chapter that fails here is left to myst-nb, which executes it again and reports what is wrong as it always does.
+page that cannot be read or executed here is left to myst-nb, which reports what is wrong as it always does.
 """
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
+from typing import NamedTuple
 
 from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn, ProjectNb
+from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.cache.main import JupyterCacheBase
 from jupyter_cache.executors.utils import ExecutionResult, single_nb_execution
-from myst_nb.core.read import is_myst_markdown_notebook
+from jupyter_client import AsyncKernelManager
+from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -20,43 +23,74 @@ from sphinx.util import logging
 __all__ = ["setup"]
 
 AT_ONCE = 4  # kernels, at most: each holds torch and a model, about half a gigabyte
-READER = {"name": "myst_nb_md", "type": "plugin"}  # myst-nb's own, so that its cells are those in the cache
 
 log = logging.getLogger(__name__)
 
 
+class Chapter(NamedTuple):
+    path: Path
+    notebook: NotebookNode
+
+
 def _execute(app: Sphinx, env: BuildEnvironment, docs: list[str]) -> None:
     """Fill the cache for the chapters that are about to be read."""
-    if app.config.nb_execution_mode != "cache":
+    how = env.mystnb_config
+    if how.execution_mode != "cache" or how.execution_in_temp:
         return
-    cache = get_cache(app.config.nb_execution_cache_path)
-    limits = {"timeout": app.config.nb_execution_timeout, "allow_errors": app.config.nb_execution_allow_errors}
-
-    def run(chapter: ProjectNb) -> ExecutionResult | None:
-        try:
-            return single_nb_execution(chapter.nb, cwd=str(Path(chapter.uri).parent), **limits)
-        except Exception as e:  # whatever becomes of a kernel
-            log.info("%s: %s, it is executed again", chapter.uri, type(e).__name__)
-            return None
-
-    todo = [*_unexecuted(cache, (Path(env.doc2path(doc)) for doc in docs))]
-    with ThreadPoolExecutor(min(AT_ONCE, max(2, os.cpu_count() or 2))) as pool:
-        for chapter, done in zip(todo, pool.map(run, todo), strict=True):
-            if done and not done.err:
-                log.info("%s: executed in %.0f seconds", chapter.uri, done.time)
-                bundle = CacheBundleIn(done.nb, chapter.uri, data={"execution_seconds": done.time})
-                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    cache = get_cache(how.execution_cache_path)
+    todo = [*_unexecuted(cache, env, (Path(env.doc2path(doc)) for doc in docs))]
+    limits = {"timeout": how.execution_timeout, "allow_errors": how.execution_allow_errors}
+    for chapter, done in _together(todo, limits):
+        log.info("%s: executed in %.0f seconds", chapter.path, done.time)
+        bundle = CacheBundleIn(done.nb, str(chapter.path), data={"execution_seconds": done.time})
+        cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
 
-def _unexecuted(cache: JupyterCacheBase, paths: Iterable[Path]) -> Iterator[ProjectNb]:
-    """Those of the pages that are notebooks and whose outputs the cache does not have."""
+def _unexecuted(cache: JupyterCacheBase, env: BuildEnvironment, paths: Iterable[Path]) -> Iterator[Chapter]:
+    """Those of the pages that are to be executed, and whose outputs the cache does not have."""
+    how = env.mystnb_config
     for path in paths:
-        if is_myst_markdown_notebook(path.read_text("utf8")):
-            chapter = cache.get_project_notebook(cache.add_nb_to_project(str(path), read_data=READER).pk)
-            try:
-                cache.match_cache_notebook(chapter.nb)
-            except KeyError:
-                yield chapter
+        if any(path.match(pattern) for pattern in how.execution_excludepatterns):
+            continue
+        try:
+            text = path.read_text("utf8")
+            if not is_myst_markdown_notebook(text):
+                continue
+            notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=path)
+        except Exception as e:  # whatever is wrong with a page
+            log.info("%s: %s, not executed ahead", path, type(e).__name__)
+            continue
+        if how.metadata_key in notebook.metadata:  # it has rules of its own
+            continue
+        try:
+            cache.match_cache_notebook(notebook)
+        except KeyError:
+            yield Chapter(path, notebook)
+
+
+def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tuple[Chapter, ExecutionResult]]:
+    """Execute chapters several at a time -> those that succeed, as they end. An interrupt ends them all."""
+    kernels = []
+
+    class Kernel(AsyncKernelManager):
+        def __init__(self, **kwargs: object) -> None:
+            super().__init__(**kwargs)
+            kernels.append(self)
+
+    def run(chapter: Chapter) -> ExecutionResult:
+        return single_nb_execution(chapter.notebook, str(chapter.path.parent), kernel_manager_class=Kernel, **limits)
+
+    pool = ThreadPoolExecutor(min(AT_ONCE, max(2, os.cpu_count() or 2)))
+    try:
+        running = {pool.submit(run, chapter): chapter for chapter in chapters}
+        for future in as_completed(running):
+            if future.exception() is None and future.result().err is None:
+                yield running[future], future.result()
+    finally:  # a kernel hears no Ctrl-C of ours, and a thread waits for its kernel
+        pool.shutdown(wait=False, cancel_futures=True)
+        for kernel in kernels:
+            if kernel.has_kernel:
+                kernel.provisioner.process.kill()
 
 
 def setup(app: Sphinx) -> dict[str, object]:

@@ -1,6 +1,9 @@
-"""Chapters are executed together, once, and one that fails is reported by myst-nb as ever."""
+"""Chapters are executed together, once; what cannot be is left to myst-nb; an interrupt ends all."""
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -8,60 +11,110 @@ CONF = """
 extensions = ["myst_nb", "fourierqk.ahead"]
 nb_execution_mode = "cache"
 nb_execution_cache_path = {cache!r}
+nb_execution_timeout = 600
+nb_execution_excludepatterns = ["excluded.md"]
 """
 CHAPTER = """---
 jupytext: {{text_representation: {{format_name: myst}}}}
 kernelspec: {{display_name: Python 3, language: python, name: python3}}
+{header}
 ---
 # {name}
 
 ```{{code-cell}} ipython3
+from pathlib import Path
+log = Path("log.txt")
+with log.open("a") as f:
+    f.write("{name}\\n")
 {code}
 ```
 """
 MEET = """
 import time
-from pathlib import Path
-log = Path("log.txt")
-with log.open("a") as f:
-    f.write("here\\n")
 start = time.monotonic()
 while len(log.read_text().split()) < 2:
     assert time.monotonic() - start < 60, "alone"
     time.sleep(0.05)
-print("met", 6 * 7)
+print("met", {})
 """
+
+
+class Book:
+    """A book of one cell a chapter, which writes its name into a log when it is executed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.out = folder / "book", folder / "out"
+        self.source.mkdir()
+        (self.source / "conf.py").write_text(CONF.format(cache=str(folder / "cache")))
+        self.pages = []
+
+    def add(self, name: str, code: str, header: str = "") -> None:
+        self.pages.append(name)
+        (self.source / f"{name}.md").write_text(CHAPTER.format(name=name, code=code, header=header))
+
+    def start(self) -> subprocess.Popen:
+        (self.source / "index.md").write_text("\n".join(["# Book", "```{toctree}", *self.pages, "```"]))
+        command = [sys.executable, "-m", "sphinx", "-E", self.source, self.out]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def build(self) -> str:
+        """What Sphinx said."""
+        running = self.start()
+        said = running.communicate()[0]
+        assert running.returncode == 0, said
+        return said
+
+    def page(self, name: str) -> str:
+        return (self.out / f"{name}.html").read_text()
+
+    def executed(self) -> list[str]:
+        log = self.source / "log.txt"
+        return sorted(log.read_text().split()) if log.exists() else []
 
 
 @pytest.fixture
 def book(tmp_path):
-    """A function that builds a book from the code of its chapters -> (pages, what Sphinx said)."""
-    source = tmp_path / "book"
-    source.mkdir()
-    (source / "conf.py").write_text(CONF.format(cache=str(tmp_path / "cache")))
-
-    def build(**chapters: str) -> tuple[dict[str, str], str]:
-        (source / "index.md").write_text("\n".join(["# Book", "```{toctree}", *chapters, "```"]))
-        for name, code in chapters.items():
-            (source / f"{name}.md").write_text(CHAPTER.format(name=name, code=code))
-        command = [sys.executable, "-m", "sphinx", "-E", source, tmp_path / "out"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return {name: (tmp_path / "out" / f"{name}.html").read_text() for name in chapters}, done.stdout + done.stderr
-
-    return build
+    return Book(tmp_path)
 
 
-def test_two_chapters_run_at_a_time_and_once(book, tmp_path):
+def test_two_chapters_run_at_a_time_and_once(book):
+    book.add("first", MEET.format(1)), book.add("second", MEET.format(2))
     for _ in range(2):
-        pages, said = book(first=MEET, second=MEET)
-        assert all("met 42" in page for page in pages.values())
-        assert (tmp_path / "book" / "log.txt").read_text() == "here\nhere\n"
+        said = book.build()
+        assert "met 1" in book.page("first") and "met 2" in book.page("second")
+        assert book.executed() == ["first", "second"]
     assert "Executing" not in said
 
 
-def test_a_chapter_that_fails_is_named_and_the_others_stand(book):
-    pages, said = book(good="print(6 * 7)", bad="6 / 0")
-    assert "42" in pages["good"] and "ZeroDivisionError" in pages["bad"]
+def test_what_myst_nb_would_not_run_does_not_run(book):
+    book.add("excluded", "1")
+    book.add("off", "1", header="mystnb: {execution_mode: 'off'}")
+    book.add("on", "1")
+    book.build()
+    assert book.executed() == ["on"]
+
+
+def test_a_page_that_fails_is_named_by_myst_nb_and_the_others_stand(book):
+    book.add("good", "print(6 * 7)"), book.add("bad", "6 / 0")
+    book.pages.append("latin")
+    (book.source / "latin.md").write_bytes("# café".encode("latin-1"))
+    said = book.build()
+    assert "42" in book.page("good") and "ZeroDivisionError" in book.page("bad")
     assert said.count("bad.md: WARNING: Executing notebook failed: CellExecutionError") == 1
-    assert "good.md: WARNING" not in said
+    assert book.executed().count("good") == 1 and "latin.md" in said and "good.md: WARNING" not in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT")
+def test_an_interrupt_ends_the_chapters_and_keeps_those_that_are_done(book):
+    book.add("done", "1"), book.add("long", 'import time; time.sleep(900); Path("ended").touch()')
+    running = book.start()
+    while not (book.source.parent / "cache" / "executed").is_dir() or "long" not in book.executed():
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=300)
+    assert running.returncode != 0 and not (book.source / "ended").exists()
+    book.add("long", "1")
+    book.pages.pop()
+    book.build()
+    assert book.executed() == ["done", "long", "long"]

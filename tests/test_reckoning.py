@@ -25,7 +25,8 @@ from fourierqk.zoo import SYSTEMS, system
 ROOT = Path(__file__).resolve().parents[1]
 ONCE = [s for s in SYSTEMS if s not in ("fourier-qk", "multifourier-qk", "random-qk", "sliding-fourier-qk")]
 SEVERAL = [
-    "base-dot", "fourier-qk", "fourier-qk-sigma1", "multifourier-qk", "random-qk", "sliding-fourier-qk", "causal-morlet",
+    "base-dot", "causal-morlet", "fourier-qk", "fourier-qk-sigma1", "multifourier-qk", "random-qk",
+    "sliding-fourier-qk",
 ]  # fmt: skip
 
 
