@@ -130,13 +130,13 @@ def report(
         if as_json and as_markdown:
             raise ValueError("--json or --markdown, not both")
         records, bad = runs_in(folder)
+        for says in _others(records):
+            typer.echo(f"fourierqk: {says}; they are in a table of their own", err=True)
         table = report_of.rows(records)
         if as_json:
             typer.echo(json.dumps(table, indent=1))
         elif table:
             typer.echo(report_of.markdown(table) if as_markdown else report_of.plain(table))
-        for says in _others(records):
-            typer.echo(f"fourierqk: {says}; they are in the table as far as they fit", err=True)
         if bad or not records:
             raise ValueError("; ".join(bad) or f"no records in {folder}")
 
@@ -165,9 +165,9 @@ def _readable(folder: Path) -> dict[str, list[dict]]:
 
 def _others(records: list[dict]) -> list[str]:
     """Which records are of another version: what they hold may be missing, or mean something else."""
-    counts = Counter(r.get("schema") for r in records)
+    counts = Counter(repr(r.get("schema")) for r in records)
     return [f"{n} of {len(records)} records are of version {version}, this is version {SCHEMA}"
-            for version, n in counts.items() if version != SCHEMA]  # fmt: skip
+            for version, n in counts.items() if version != repr(SCHEMA)]  # fmt: skip
 
 
 @app.command()

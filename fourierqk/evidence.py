@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from fourierqk.records import study
+from fourierqk.records import leaf, study
 from fourierqk.report import BASE, compare, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 
 WORTH = 0.05  # nats per token: a gain below this is none, beside gains of 0.4 to 1.2 that are claimed
+# what claims are judged by, beside what makes a record one of a run (`records.missing`)
+JUDGED = {"filters": list, "loss_by_position": list, "losses.shuffled.gap": int | float, "history.frequencies": dict}
 
 Runs = Mapping[str, list[dict[str, Any]]]  # by system, one a seed
 
@@ -174,6 +176,8 @@ def _check(records: list[dict[str, Any]]) -> None:
         if (r["system"], r["seed"]) in seen:
             raise ValueError(f"two records of {name} in one study: move one away")
         seen.add((r["system"], r["seed"]))
+        if lacks := [part for part, kind in JUDGED.items() if not isinstance(leaf(r, part), kind)]:
+            raise ValueError(f"the record of {name} lacks {', '.join(lacks)}: no claim can be judged by it")
         if not all(math.isfinite(loss["mean"]) for kind, loss in r["losses"].items() if kind != "floor"):
             raise ValueError(f"the record of {name} has a loss that is no number")
         if (differs := unlike(records[0], r)) is not None:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -63,7 +63,7 @@ class Subject:
         return device_of(self.model)
 
     def instance(self) -> Model:
-        _reseed_torch(self.seed, self.device)
+        _reseed_torch(self.seed)
         random.seed(self.seed)
         np.random.seed(self.seed % 2**32)
         return copy.deepcopy(self.model) if self.forgetful else self.model
@@ -106,12 +106,17 @@ class Subject:
         return replace(own, key=key)
 
 
-def _reseed_torch(seed: int, device: torch.device) -> None:
-    """As torch.manual_seed, which asks the drivers of all devices each time, dear in a loop over small models."""
-    if device.type == "cpu" and not torch.cuda.is_initialized():
+def _reseed_torch(seed: int) -> None:
+    """As torch.manual_seed, which also leaves word for every absent device: dear in a loop over small models."""
+    if _only_a_cpu():
         torch.default_generator.manual_seed(seed)
     else:
         torch.manual_seed(seed)
+
+
+@cache
+def _only_a_cpu() -> bool:
+    return not any(device.is_available() for device in (torch.cuda, torch.backends.mps, torch.xpu))
 
 
 def _weights(model: nn.Module) -> list[Tensor]:

@@ -12,8 +12,8 @@ from typing import Any
 from torch import Tensor
 
 __all__ = [
-    "by_system", "folder", "now", "provenance", "read_json", "read_tensors", "runs_in", "study", "sweep",
-    "table", "write_atomic", "write_json", "write_tensors",
+    "by_system", "folder", "leaf", "missing", "now", "provenance", "read_json", "read_tensors", "runs_in", "study",
+    "sweep", "table", "write_atomic", "write_json", "write_tensors",
 ]  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
 
     FileNotFoundError where there is no such folder.
     """
-    place, records, bad = Path(place), [], []
+    place, records, bad, seen = Path(place), [], [], {}
     if not place.is_dir():
         raise FileNotFoundError(f"there is no folder {place}")
     for path in sorted(place.glob("*.json")):
@@ -174,6 +174,10 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
             record = read_json(path)
             if lacks := missing(record):
                 raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}")
+            run = json.dumps([record.get(k) for k in ("system", "seed", "preset", "corpus", "model", "train")])
+            if run in seen:
+                raise ValueError(f"{path} is of the run that {seen[run].name} is of: move one of them away")
+            seen[run] = path
             records.append(record)
         except (OSError, ValueError) as e:
             bad.append(str(e))
@@ -182,9 +186,24 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 def missing(record: Mapping[str, Any]) -> list[str]:
     """What a record would need to be one of a run, and has not, or not of the right kind."""
-    kinds = {"system": str, "seed": int}
-    kinds |= dict.fromkeys(("model", "train", "corpus", "losses", "audit", "history"), dict)
-    return [name for name, kind in kinds.items() if not isinstance(record.get(name), kind)]
+    number = int | float
+    kinds: dict[str, Any] = {"system": str, "seed": int, "corpus.name": str, "audit.verdict": str, "train.steps": int}
+    kinds |= dict.fromkeys(("model.n_layer", "model.n_embd", "model.block_size"), int)
+    kinds |= {"history.tokens_per_second": number, "losses.ordered": dict, "losses.honest": dict}
+    losses = record.get("losses")
+    for kind in losses if isinstance(losses, dict) else ():
+        if kind != "floor":
+            kinds |= {f"losses.{kind}.mean": number, f"losses.{kind}.se": number}
+        elif losses["floor"] is not None:
+            kinds["losses.floor.below"] = bool
+    return [name for name, kind in kinds.items() if not isinstance(leaf(record, name), kind)]
+
+
+def leaf(record: Any, name: str) -> Any:
+    """What stands in a record under names with points between them; None where nothing does."""
+    for key in name.split("."):
+        record = record.get(key) if isinstance(record, Mapping) else None
+    return record
 
 
 def by_system(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

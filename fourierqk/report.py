@@ -33,11 +33,13 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def unlike(a: Mapping[str, Any], b: Mapping[str, Any]) -> str | None:
-    """Why two records cannot stand in one table: "text", "size" or "training"; None where they can."""
+    """Why two records cannot stand in one table: "version", "text", "size" or "training"; None where they can."""
 
     def training(r: Mapping[str, Any]) -> dict[str, Any]:
         return {k: v for k, v in r["train"].items() if k not in ("seed", "device")}
 
+    if a.get("schema") != b.get("schema"):
+        return "version"
     if a["corpus"] != b["corpus"]:
         return "text"
     if (a.get("preset"), a["model"]) != (b.get("preset"), b["model"]):
@@ -49,7 +51,7 @@ def _title(r: Mapping[str, Any]) -> dict[str, Any]:
     m = r["model"]
     return {
         "system": r["system"], "corpus": r["corpus"]["name"], "preset": r.get("preset"), "steps": r["train"]["steps"],
-        "layers": m["n_layer"], "width": m["n_embd"], "window": m["block_size"],
+        "layers": m["n_layer"], "width": m["n_embd"], "window": m["block_size"], "schema": r.get("schema"),
     }  # fmt: skip
 
 
@@ -140,9 +142,11 @@ def _cells(row: dict[str, Any]) -> list[str]:
 def _tables(table: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
     """The rows of each text and size, under their title."""
     found: dict[str, list[list[str]]] = {}
+    several = len({str(row["schema"]) for row in table}) > 1
     for row in table:
         size = f"{row['layers']} layers of width {row['width']}, window {row['window']}"
-        title = f"{row['corpus']}, {row['preset']} ({size}), {row['steps']} steps"
+        version = f", records of version {row['schema']}" if several else ""
+        title = f"{row['corpus']}, {row['preset']} ({size}), {row['steps']} steps{version}"
         found.setdefault(f"{title}: nats per token, mean and range over seeds", []).append(_cells(row))
     return found
 

@@ -138,7 +138,8 @@ def test_evidence_is_of_one_study_each_run_once_and_all_numbers():
     for more, says in (
         ({"seed": 1}, "two records of base-dot, seed 1"), ({"corpus": {"name": "verse"}}, "differ in text"),
         ({"train": {"steps": 600}}, "differ in training"), ({"preset": "tiny"}, "differ in size"),
-        ({"losses": {"honest": {"mean": float("nan")}}}, "has a loss that is no number"),
+        ({"losses": runs[0]["losses"] | {"honest": {"mean": float("nan")}}}, "has a loss that is no number"),
+        ({"filters": None}, "seed 3 lacks filters: no claim"), ({"schema": SCHEMA + 1}, "differ in version"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=says):
             Evidence({"base-dot": [*runs, runs[0] | {"seed": 3} | more]})

@@ -3,6 +3,7 @@ import errno
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -405,7 +406,32 @@ def test_records_of_another_version_are_named(tmp_path):
         result = CliRunner().invoke(app, [command, str(tmp_path)])
         assert result.exit_code == status and shown in result.stdout and bool(result.stdout) == bool(shown)
         assert all(line in result.stderr for line in says) and result.stderr.count("this is version") == 2
+    tables_shown = CliRunner().invoke(app, ["report", str(tmp_path)]).stdout.split("\n\n")
+    assert [re.search(r"records of version (\w+)", table)[1] for table in tables_shown] == ["1", "2", "None"]
     assert CliRunner().invoke(app, ["report", str(folder("verse-tiny"))]).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("corpus", {}), ("audit", {}), ("train", {}), ("model", {}), ("history", {}), ("losses", {}),
+     ("losses", {"honest": {"mean": "2", "se": 1}, "ordered": {"mean": 1, "se": 1}}),
+     ("losses", {"honest": {"mean": 2, "se": 1}, "ordered": {"mean": None, "se": 1}}),
+     ("losses", {"honest": {"mean": 2, "se": 1}, "ordered": {"mean": 2, "se": 1}, "floor": True})],
+)  # fmt: skip
+def test_a_record_that_lacks_a_part_is_named_and_the_rest_shown(tmp_path, path, value):
+    write_json(tmp_path / "good.json", run_of("base-dot", 0, 2.0))
+    write_json(tmp_path / "odd.json", run_of("other", 0, 2.0) | {path: value})
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 2 and "base-dot" in result.stdout and "other" not in result.stdout
+    assert "odd.json is no record of a run: it lacks " in result.stderr and f"{path}." in result.stderr
+
+
+def test_a_copy_of_a_record_is_named_and_makes_no_second_seed(tmp_path):
+    for name in ("a", "b"):
+        write_json(tmp_path / f"{name}.json", run_of("base-dot", 0, 2.0))
+    write_json(tmp_path / "c.json", run_of("base-dot", 0, 2.0) | {"preset": "small"})  # another size is another run
+    records, bad = runs_in(tmp_path)
+    assert len(records) == 2 and len(bad) == 1 and "b.json is of the run that a.json is of" in bad[0]
 
 
 # --- the command
