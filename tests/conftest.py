@@ -1,6 +1,7 @@
 """Shared by all tests: the built site, a browser to open it with, and a closing word when there was none."""
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ CHROMIUM_FLAGS = [
 ]
 
 os.environ.setdefault("FOURIERQK_PROGRESS", "0")
+
+
+def hear_ctrl_c() -> None:
+    """For a child process to begin with: a shell that runs the tests in the background lets them ignore the signal."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def find_browser() -> str | None:

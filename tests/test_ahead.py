@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import hear_ctrl_c
 
 CONF = """
 extensions = ["myst_nb", "fourierqk.ahead"]
@@ -55,7 +56,8 @@ class Book:
     def start(self) -> subprocess.Popen:
         (self.source / "index.md").write_text("\n".join(["# Book", "```{toctree}", *self.pages, "```"]))
         command = [sys.executable, "-m", "sphinx", "-E", self.source, self.out]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(command, **pipes, preexec_fn=None if sys.platform == "win32" else hear_ctrl_c)
 
     def build(self) -> str:
         """What Sphinx said."""
@@ -112,7 +114,10 @@ def test_an_interrupt_ends_the_chapters_and_keeps_those_that_are_done(book):
         assert running.poll() is None, running.communicate()
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    running.communicate(timeout=300)
+    try:
+        running.communicate(timeout=300)
+    finally:
+        running.kill()
     assert running.returncode != 0 and not (book.source / "ended").exists()
     book.add("long", "1")
     book.pages.pop()

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from conftest import hear_ctrl_c
 from test_runs import close, measured, tiny, write_text
 from typer.testing import CliRunner
 
@@ -164,13 +165,16 @@ def test_what_is_recorded_torn_failing_or_locked_stops_no_other(nodes, text, tmp
 def test_ctrl_c_ends_a_study_that_waits_for_a_node(nodes, tmp_path):
     command = [sys.executable, "-m", "fourierqk.cli", "study", "verse-tiny", "--seeds", "1", "--steps", "2"]
     command += ["--on", "ray", "--gpus", "1", "--out", str(tmp_path)]
-    child = subprocess.Popen(command, env=nodes.env, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(command, env=nodes.env, stderr=subprocess.PIPE, text=True, preexec_fn=hear_ctrl_c)
     line = child.stderr.readline()
     assert "No node of the cluster has 1 CPU and 1 GPU" in line, line + child.stderr.read()
     run = STUDIES["verse-tiny"].runs()[0]
     assert taken(workplace(tmp_path, run))
     child.send_signal(signal.SIGINT)
-    said = child.communicate()[1]
+    try:
+        said = child.communicate(timeout=300)[1]
+    finally:
+        child.kill()
     assert child.returncode == 130 and "The same command goes on" in said and "Traceback" not in said
     assert not taken(workplace(tmp_path, run)) and not [*tmp_path.glob("*.json")]
 
