@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 
 class Chapter(NamedTuple):
+    """A page of the book, and its cells as myst-nb reads them."""
+
     path: Path
     notebook: NotebookNode
 
@@ -73,11 +75,14 @@ def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tu
     kernels = []
 
     class Kernel(AsyncKernelManager):
+        """nbclient makes its kernel itself; so it is noted down here."""
+
         def __init__(self, **kwargs: object) -> None:
             super().__init__(**kwargs)
             kernels.append(self)
 
     def run(chapter: Chapter) -> ExecutionResult:
+        """Execute one chapter in its own folder, in a thread."""
         return single_nb_execution(chapter.notebook, str(chapter.path.parent), kernel_manager_class=Kernel, **limits)
 
     pool = ThreadPoolExecutor(min(AT_ONCE, max(2, os.cpu_count() or 2)))
@@ -94,5 +99,6 @@ def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tu
 
 
 def setup(app: Sphinx) -> dict[str, object]:
+    """Register with Sphinx: after the pages that changed are known, before the first is read."""
     app.connect("env-before-read-docs", _execute)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

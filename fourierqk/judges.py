@@ -101,16 +101,18 @@ def ranks(*systems: str) -> Judge:
     """The systems' losses rise in the order given, each step beyond chance."""
 
     def judge(e: Evidence) -> Finding:
-        steps = {k: [e.gain(a, k, b).side for a, b in zip(systems, systems[1:], strict=False)] for k in KINDS}
+        pairs = [*zip(systems, systems[1:], strict=False)]
+        found = {kind: [e.gain(a, kind, b) for a, b in pairs] for kind in KINDS}
+        steps = {kind: {gain.side for gain in found[kind]} for kind in KINDS}
         verdict = "undecided"
-        if set(steps["honest"]) == {"lower"}:
+        if steps["honest"] == {"lower"}:
             verdict = "holds"
-        elif set(steps["ordered"]) == {"lower"}:
+        elif steps["ordered"] == {"lower"}:
             verdict = "with the future only"
         elif "higher" in steps["ordered"]:
             verdict = "holds in part" if "lower" in steps["ordered"] else "does not hold here"
-        ours = (f"`{a}` minus `{b}`: {', '.join(f'{kind} {e.gain(a, kind, b)}' for kind in KINDS)}"
-                for a, b in zip(systems, systems[1:], strict=False))  # fmt: skip
+        ours = (f"`{a}` minus `{b}`: {', '.join(f'{kind} {found[kind][i]}' for kind in KINDS)}"
+                for i, (a, b) in enumerate(pairs))  # fmt: skip
         return Finding(verdict, "; ".join(ours))
 
     return judge

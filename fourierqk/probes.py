@@ -116,6 +116,7 @@ def _reseed_torch(seed: int) -> None:
 
 @cache
 def _only_a_cpu() -> bool:
+    """Whether no device beside it throws dice."""
     return not any(device.is_available() for device in (torch.cuda, torch.backends.mps, torch.xpu))
 
 

@@ -194,6 +194,7 @@ def test_the_share_of_the_future(script, family):
 
 # ---------------------------------------------------------------- render and its clean-up
 
+
 @pytest.fixture
 def live(browser):
     with alone(browser, FilterDesigner()) as page:

@@ -2,7 +2,6 @@
 import base64
 import functools
 import http.server
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,9 +51,8 @@ def address(widget: str) -> str:
     return "data:text/javascript;base64," + base64.b64encode(module(widget).encode()).decode()
 
 
-LIVE = """async (address) => {
-  const { render } = (await import(address)).default;
-  const values = JSON.parse(document.querySelector("script[type='application/json']").textContent), heard = {};
+LIVE = """async ([address, values]) => {
+  const { render } = (await import(address)).default, heard = {};
   window.model = {
     get: (k) => values[k], set: (k, v) => { values[k] = v; (heard["change:" + k] || []).forEach((f) => f()); },
     on: (e, f) => (heard[e] ??= []).push(f), off: (e, f) => { heard[e] = heard[e].filter((g) => g !== f); },
@@ -75,9 +73,8 @@ def alone(browser, widget: Widget, **options) -> Iterator[Any]:
     with opened(browser, **options) as view:
         view.page.clock.install(time=0)
         view.page.clock.pause_at(1)
-        settings = json.dumps(widget.settings())
-        view.page.set_content(f'<!doctype html><title>t</title><script type="application/json">{settings}</script>')
-        view.page.evaluate(LIVE, address(widget.script))
+        view.page.set_content("<!doctype html><title>t</title>")
+        view.page.evaluate(LIVE, [address(widget.script), widget.settings()])
         view.page.clock.run_for(300)
         yield view.page
         assert view.faults == []
