@@ -16,13 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fourierqk.causality import Audit, assert_causal, audit
 from fourierqk.data import Corpus
 from fourierqk.subject import Model, at_rest, block_size, device_of, logits
 
 __all__ = [
-    "Audit", "Difference", "Floor", "Loss", "ShuffledGap", "assert_causal", "audit", "floor", "floors", "honest_loss",
-    "loss_by_position", "ordered_loss", "refilled_loss", "shuffled_gap", "truncated_loss",
+    "Difference", "Floor", "Loss", "ShuffledGap", "floor", "floors", "honest_loss", "loss_by_position", "ordered_loss",
+    "refilled_loss", "shuffled_gap", "truncated_loss",
 ]  # fmt: skip
 
 MARGIN = 4  # standard errors below a floor before we call it broken,

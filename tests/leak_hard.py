@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from leak_zoo import CLEAN, DORMANT, LEAKS, Attend, C, Case, Convolve, Do, Net, V, mask, mixed
 from torch import Tensor, nn
 
-from fourierqk.leakage import Audit, audit
+from fourierqk.causality import Audit, audit
 from fourierqk.probes import cuts
 
 

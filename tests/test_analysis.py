@@ -20,10 +20,10 @@ from fourierqk.analysis import (
     reach,
     surrogates,
 )
+from fourierqk.causality import audit
 from fourierqk.channels import ChannelFilter, RandomRotation
 from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, Residual, SlidingDFT, Unit, shelf
 from fourierqk.filters import AllPass, CausalFilter, CircularFilter, Gaussian, MexicanHat, Morlet, Tone
-from fourierqk.leakage import audit
 from fourierqk.model import GPT, Attention, GPTConfig
 from fourierqk.zoo import build
 

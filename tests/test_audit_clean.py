@@ -3,7 +3,7 @@ import pytest
 from leak_hard import CLEAR, SEEDS, compose, hears_the_future, judge
 from leak_zoo import V
 
-from fourierqk.leakage import audit
+from fourierqk.causality import audit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from leak_zoo import CLEAN, LEAKS, Along, Attend, C, Do, Net, V, mixed, prefix_mean
 from torch import Tensor, nn
 
-from fourierqk.leakage import assert_causal, audit
+from fourierqk.causality import assert_causal, audit
 from fourierqk.model import GPT, GPTConfig
 from fourierqk.probes import KINDS, cuts, plan_redraws
 from fourierqk.subject import modules_of, roots

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from fourierqk.causality import audit
 from fourierqk.channels import ChannelFilter, ChannelMap
 from fourierqk.checkpoint import identity
 from fourierqk.combinators import PhaseRandomised, Unit
 from fourierqk.data import Corpus
 from fourierqk.filters import AllPass, FeatureMap, Filter, Gaussian
-from fourierqk.leakage import audit
 from fourierqk.model import GPT, Attention, FNet, GPTConfig, LanguageModel
 from fourierqk.zoo import SYSTEMS, System, build, system
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from fourierqk import PRESETS, SYSTEMS, Causal, Corpus, Filter, Gaussian, Morlet, Unit, bins, shakespeare, train, verse
-from fourierqk.leakage import audit, floor, honest_loss, ordered_loss
+from fourierqk.causality import audit
+from fourierqk.leakage import floor, honest_loss, ordered_loss
 from fourierqk.model import GPT, GPTConfig
 from fourierqk.records import provenance, write_json
 

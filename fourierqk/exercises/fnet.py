@@ -2,8 +2,8 @@
 import torch
 from torch import Tensor, nn
 
+from fourierqk.causality import audit
 from fourierqk.exercises import checker
-from fourierqk.leakage import audit
 from fourierqk.model import GPTConfig, LanguageModel
 
 __all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
