@@ -46,7 +46,7 @@ $(VENV)/installed-lab: $(VENV)/installed
 	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[lab]"
 	@touch $@
 
-# --- the book: Sphinx rereads what changed and executes what changed; a change of the library counts (fourierqk/site.py)
+# --- the book: Sphinx rereads what changed and executes what changed; a change of the library counts (fourierqk/site/pages.py)
 
 book: $(VENV)/installed
 	@$(BIN)/jupyter-book build book --path-output book --config _config.yml --toc _toc.yml -W -n --keep-going || { \

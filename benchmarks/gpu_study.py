@@ -10,13 +10,13 @@ from pathlib import Path
 
 import torch
 
-from fourierqk.crew import conduct
-from fourierqk.hardware import describe, pick_device, pick_precision
-from fourierqk.presets import Preset
-from fourierqk.records import provenance, runs_in, write_json
-from fourierqk.report import markdown, rows
-from fourierqk.studies import preset, study
-from fourierqk.train import _step, optimiser
+from fourierqk.records.library import provenance, runs_in, write_json
+from fourierqk.records.tables import markdown, rows
+from fourierqk.studies.design import preset, study
+from fourierqk.studies.pool import conduct
+from fourierqk.training.hardware import describe, pick_device, pick_precision
+from fourierqk.training.loop import _step, optimiser
+from fourierqk.training.presets import Preset
 from fourierqk.zoo import SYSTEMS, build
 
 TRIED = ("base-dot", "fourier-qk")  # whether to compile is tried on one system without and one with a filter

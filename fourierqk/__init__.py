@@ -15,8 +15,7 @@ from fourierqk.channels import *
 from fourierqk.combinators import *
 from fourierqk.data import *
 from fourierqk.filters import *
-from fourierqk.leakage import *
+from fourierqk.losses import *
 from fourierqk.model import *
-from fourierqk.spectrum import *
-from fourierqk.train import PRESETS, History, TrainConfig, train
+from fourierqk.training import PRESETS, History, TrainConfig, train
 from fourierqk.zoo import *

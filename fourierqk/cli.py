@@ -15,23 +15,23 @@ import typer
 from torch import nn
 
 from fourierqk import reckoning
-from fourierqk import report as report_of
-from fourierqk.causality import audit as examine
-from fourierqk.checkpoint import CHECKPOINT
-from fourierqk.cluster import conduct_on_ray
-from fourierqk.crew import conduct
-from fourierqk.data import Corpus
-from fourierqk.evidence import Evidence
+from fourierqk.adapter import Model
+from fourierqk.causality.procedure import audit as examine
+from fourierqk.data.corpus import Corpus
 from fourierqk.foreign import from_file
-from fourierqk.measure import SCHEMA, summary
 from fourierqk.model import GPTConfig, generate
-from fourierqk.records import by_system, runs_in
-from fourierqk.runs import carry_out
-from fourierqk.studies import STUDIES, Run, open_corpus
-from fourierqk.studies import preset as find_preset
-from fourierqk.studies import study as find_study
-from fourierqk.subject import Model
-from fourierqk.train import PRESETS, load
+from fourierqk.reckoning.evidence import Evidence
+from fourierqk.records import tables
+from fourierqk.records.library import by_system, runs_in
+from fourierqk.studies.cluster import conduct_on_ray
+from fourierqk.studies.design import STUDIES, Run, open_corpus
+from fourierqk.studies.design import preset as find_preset
+from fourierqk.studies.design import study as find_study
+from fourierqk.studies.measurement import SCHEMA, summary
+from fourierqk.studies.pool import conduct
+from fourierqk.studies.runs import carry_out
+from fourierqk.training.checkpoint import CHECKPOINT
+from fourierqk.training.loop import PRESETS, load
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
@@ -114,7 +114,7 @@ def study(
             raise ValueError("--cpus and --gpus are for a Ray cluster: add --on ray, or take --jobs")
         else:
             failed = conduct(runs, out, jobs=jobs or 1)
-        typer.echo(report_of.plain(report_of.rows(runs_in(out)[0])))
+        typer.echo(tables.plain(tables.rows(runs_in(out)[0])))
         if failed:
             _stop(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(f'{k}: {v}' for k, v in failed.items())}", 1)
 
@@ -132,11 +132,11 @@ def report(
         records, bad = runs_in(folder)
         for says in _others(records):
             typer.echo(f"fourierqk: {says}; they are in a table of their own", err=True)
-        table = report_of.rows(records)
+        table = tables.rows(records)
         if as_json:
             typer.echo(json.dumps(table, indent=1))
         elif table:
-            typer.echo(report_of.markdown(table) if as_markdown else report_of.plain(table))
+            typer.echo(tables.markdown(table) if as_markdown else tables.plain(table))
         if bad or not records:
             raise ValueError("; ".join(bad) or f"no records in {folder}")
 

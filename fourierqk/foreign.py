@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fourierqk.subject import Model
+from fourierqk.adapter import Model
 
 __all__ = ["from_file"]
 

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from leak_zoo import CLEAN, DORMANT, LEAKS, Attend, C, Case, Convolve, Do, Net, V, mask, mixed
 from torch import Tensor, nn
 
-from fourierqk.causality import Audit, audit
-from fourierqk.probes import cuts
+from fourierqk.causality.probes import cuts
+from fourierqk.causality.procedure import Audit, audit
 
 
 class Sum(nn.Module):

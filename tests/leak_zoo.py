@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fourierqk.filters import Gaussian
-from fourierqk.specimens import Do, hidden
+from fourierqk.specimens.models import Do, hidden
 
 V, C = 13, 8  # tokens, channels
 

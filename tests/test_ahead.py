@@ -9,7 +9,7 @@ import pytest
 from conftest import hear_ctrl_c
 
 CONF = """
-extensions = ["myst_nb", "fourierqk.ahead"]
+extensions = ["myst_nb", "fourierqk.site.ahead"]
 nb_execution_mode = "cache"
 nb_execution_cache_path = {cache!r}
 nb_execution_timeout = 600

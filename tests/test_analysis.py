@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from fourierqk.analysis import (
+from fourierqk.analysis.phases import (
     AmplitudeOnly,
     ConstantShift,
     IndependentPhase,
@@ -20,7 +20,7 @@ from fourierqk.analysis import (
     reach,
     surrogates,
 )
-from fourierqk.causality import audit
+from fourierqk.causality.procedure import audit
 from fourierqk.channels import ChannelFilter, RandomRotation
 from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, Residual, SlidingDFT, Unit, shelf
 from fourierqk.filters import AllPass, CausalFilter, CircularFilter, Gaussian, MexicanHat, Morlet, Tone

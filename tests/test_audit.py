@@ -6,7 +6,7 @@ from leak_hard import ALL, CLEAR, LEAKING, SEEDS, chunks, judge
 from leak_zoo import DORMANT, V, mixed
 from torch import Tensor, nn
 
-from fourierqk.causality import audit
+from fourierqk.causality.procedure import audit
 from fourierqk.model import GPTConfig
 from fourierqk.zoo import build
 

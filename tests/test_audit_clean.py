@@ -3,7 +3,7 @@ import pytest
 from leak_hard import CLEAR, SEEDS, compose, hears_the_future, judge
 from leak_zoo import V
 
-from fourierqk.causality import audit
+from fourierqk.causality.procedure import audit
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from leak_zoo import CLEAN, LEAKS, Along, Attend, C, Do, Net, V, mixed, prefix_mean
 from torch import Tensor, nn
 
-from fourierqk.causality import assert_causal, audit
+from fourierqk.adapter import modules_of, roots
+from fourierqk.causality.probes import KINDS, cuts, plan_redraws
+from fourierqk.causality.procedure import assert_causal, audit
 from fourierqk.model import GPT, GPTConfig
-from fourierqk.probes import KINDS, cuts, plan_redraws
-from fourierqk.subject import modules_of, roots
 from fourierqk.zoo import build
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from fourierqk import Unit, verse
-from fourierqk.records import study
-from fourierqk.train import PRESETS
+from fourierqk.records.library import study
+from fourierqk.training.loop import PRESETS
 
 STUDIES = {text: study(f"causal-{text}") for text in causal.STUDIES}
 RUNS = [(text, run) for text, runs in STUDIES.items() for name in runs for run in runs[name]]

@@ -10,11 +10,12 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from fourierqk import cli, runs
-from fourierqk.data import text, verse
-from fourierqk.leakage import floor, honest_loss, ordered_loss
-from fourierqk.records import read_json
-from fourierqk.train import PRESETS, Preset, TrainConfig, load
+from fourierqk import cli
+from fourierqk.data.corpus import text, verse
+from fourierqk.losses import floor, honest_loss, ordered_loss
+from fourierqk.records.library import read_json
+from fourierqk.studies import runs
+from fourierqk.training.loop import PRESETS, Preset, TrainConfig, load
 from fourierqk.zoo import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -95,7 +96,7 @@ def test_a_second_call_trains_and_measures_nothing(monkeypatch):
 
 
 def test_a_stopped_run_goes_on_and_ends_at_the_same_losses(monkeypatch):
-    module = sys.modules["fourierqk.train"]
+    module = sys.modules["fourierqk.training.loop"]
     real, calls = module.honest_loss, []
 
     def stop_at_the_third(*args, **kwargs):
@@ -175,7 +176,7 @@ def test_a_folder_where_another_process_trains_is_refused_with_its_name():
 
 def test_a_restart_that_fails_leaves_no_record_of_the_old_run(monkeypatch):
     run("train", "base-dot", "--out", "run")
-    module = sys.modules["fourierqk.train"]
+    module = sys.modules["fourierqk.training.loop"]
     monkeypatch.setattr(module, "_step", lambda *_: torch.tensor(torch.nan))
     line = refused(run("train", "base-dot", "--out", "run", "--restart"), 1)
     assert "the loss became nan at step 1" in line

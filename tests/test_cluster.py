@@ -17,12 +17,12 @@ from test_runs import close, measured, tiny, write_text
 from typer.testing import CliRunner
 
 from fourierqk import cli
-from fourierqk.cluster import conduct_on_ray
 from fourierqk.lock import hold, taken
-from fourierqk.records import read_json, runs_in
-from fourierqk.runs import run_in_study, workplace
-from fourierqk.studies import STUDIES, Run
-from fourierqk.train import load
+from fourierqk.records.library import read_json, runs_in
+from fourierqk.studies.cluster import conduct_on_ray
+from fourierqk.studies.design import STUDIES, Run
+from fourierqk.studies.runs import run_in_study, workplace
+from fourierqk.training.loop import load
 
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),

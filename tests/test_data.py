@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 import torch
 
-from fourierqk import tinyshakespeare
-from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.data import tinyshakespeare
+from fourierqk.data.corpus import Corpus, shakespeare, text, verse
 
 PLAY = b"First Citizen:\nBefore we proceed any further, hear me speak.\n\nAll:\nSpeak, speak.\n" * 5
 

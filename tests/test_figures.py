@@ -9,10 +9,11 @@ import plotly.graph_objects as go
 import pytest
 import torch
 
-from fourierqk import draw, figures
+from fourierqk import figures
 from fourierqk.combinators import Analytic, Bank, Causal, shelf
+from fourierqk.data.spectrum import text_spectrum
+from fourierqk.figures import draw
 from fourierqk.filters import Gaussian, Morlet, RandomBands, Tone
-from fourierqk.spectrum import text_spectrum
 from fourierqk.zoo import SYSTEMS
 
 RNG = np.random.default_rng(0)
@@ -22,7 +23,7 @@ LETTERS = np.where(np.arange(4000) % 5, RNG.integers(2, size=4000), 2)  # a mark
 BEAT, SHUFFLED = (text_spectrum(torch.tensor(x), 64) for x in (LETTERS, RNG.permutation(LETTERS)))
 DIFFERENCE = {"values": [-0.03, -0.01, -0.02], "mean": -0.02, "low": -0.045, "high": 0.005}  # as report.compare
 ONCE = {"values": [0.4], "mean": 0.4, "low": None, "high": None}
-LOSS = SimpleNamespace(mean=0.5, se=0.01)  # as leakage.Loss
+LOSS = SimpleNamespace(mean=0.5, se=0.01)  # as losses.Loss
 
 
 def run(start: float) -> SimpleNamespace:

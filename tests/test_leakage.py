@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fourierqk.data import Corpus, verse
-from fourierqk.leakage import (
+from fourierqk.data.corpus import Corpus, verse
+from fourierqk.losses import (
     Loss,
     floor,
     floors,

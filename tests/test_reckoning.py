@@ -12,14 +12,14 @@ import pytest
 import scipy.stats
 from typer.testing import CliRunner
 
-from fourierqk import report
 from fourierqk.cli import app
-from fourierqk.evidence import Evidence, NoRun, spearman
-from fourierqk.judges import VERDICTS
-from fourierqk.measure import SCHEMA
-from fourierqk.presets import PRESETS
-from fourierqk.reckoning import CLAIMS, markdown, paper, reckon
-from fourierqk.records import write_json
+from fourierqk.reckoning.claims import CLAIMS, markdown, paper, reckon
+from fourierqk.reckoning.evidence import Evidence, NoRun, spearman
+from fourierqk.reckoning.judges import VERDICTS
+from fourierqk.records import tables
+from fourierqk.records.library import write_json
+from fourierqk.studies.measurement import SCHEMA
+from fourierqk.training.presets import PRESETS
 from fourierqk.zoo import SYSTEMS, system
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -338,7 +338,7 @@ def test_the_claim_table_has_a_row_a_claim_with_the_papers_number():
 
 def test_the_table_of_seeds_keeps_seeds_and_windows_apart():
     e = shift(evidence(), "fourier-qk", honest=-0.1)
-    table = report.by_seed(report.rows([r for runs in e.seeds.values() for r in runs])).splitlines()
+    table = tables.by_seed(tables.rows([r for runs in e.seeds.values() for r in runs])).splitlines()
     assert table[0].split(" | ")[1:5] == ["seed 0", "seed 1", "seed 2", "s.e. over windows"]
     cells = next(line for line in table if "`fourier-qk`" in line).strip("| ").split(" | ")
     assert [float(c) for c in cells[1:4]] == [
@@ -346,11 +346,11 @@ def test_the_table_of_seeds_keeps_seeds_and_windows_apart():
     ]
     gain = e.gain("fourier-qk", "honest")
     assert cells[4:] == ["0.010", f"{gain.mean:+.3f}", f"{gain.low:+.3f} to {gain.high:+.3f}", "leaks"]
-    assert report.by_seed(report.rows([record("base-dot"), record("dc")])).splitlines()[-1].count("|") == 7
+    assert tables.by_seed(tables.rows([record("base-dot"), record("dc")])).splitlines()[-1].count("|") == 7
 
 
 def test_samples_stay_one_block_of_html():
-    text = report.samples({"a <model>": record("base-dot"), "b": record("dc")}, characters=12)
+    text = tables.samples({"a <model>": record("base-dot"), "b": record("dc")}, characters=12)
     assert "\n" not in text
     assert ">&#10;To be,&#10;&#10;or &lt;" in text and "a &lt;model&gt;" in text and "<not" not in text
     assert text.count("<figure") == text.count("</figure>") == 2
@@ -393,7 +393,7 @@ def shown(doc: str = "reckoning") -> list[str]:
     return ["".join(text) for text in outputs if text]
 
 
-def tables(head: str) -> list[list[list[str]]]:
+def shown_tables(head: str) -> list[list[list[str]]]:
     """The tables whose head begins so: rows of cells."""
     found = [text[text.index(head) :].splitlines() for text in shown() if head in text]
     return [[line.strip("| ").split(" | ") for line in lines[2:] if line.startswith("|")] for lines in found]
@@ -401,7 +401,7 @@ def tables(head: str) -> list[list[list[str]]]:
 
 def claim(name: str) -> tuple[str, str]:
     """What the page says of a claim: our runs, and the verdict."""
-    (table,) = tables("| the paper claims |")
+    (table,) = shown_tables("| the paper claims |")
     (place,) = [i for i, c in enumerate(CLAIMS) if c.name == name]
     _, ours, said = table[place]
     return ours, said.strip("*")
@@ -413,7 +413,7 @@ def numbers(text: str) -> list[float]:
 
 @pytest.mark.parametrize(("place", "study"), [(0, "shakespeare-small"), (1, "verse-tiny")])
 def test_the_tables_of_seeds_are_those_of_the_files(place, study):
-    table = tables("| system | seed 0 |")[place]
+    table = shown_tables("| system | seed 0 |")[place]
     assert {row[0].strip("`") for row in table} == set(files(study))
     for cells in table:
         name = cells[0].strip("`")
@@ -434,7 +434,7 @@ def test_the_tables_of_seeds_are_those_of_the_files(place, study):
 
 
 def test_the_table_of_single_runs_is_that_of_the_files():
-    (table,) = tables("| system | seeds | ordered |")
+    (table,) = shown_tables("| system | seeds | ordered |")
     runs = files("shakespeare-small-once")
     assert [row[0].strip("`") for row in table] == sorted(runs)
     for name, _, *losses, difference, audits in table:
@@ -519,7 +519,7 @@ def test_the_other_claims_are_recounted():
 
 def test_the_short_answer_sorts_all_claims():
     (text,) = [text for text in shown() if text.startswith("- **holds**")]
-    (table,) = tables("| the paper claims |")
+    (table,) = shown_tables("| the paper claims |")
     said = [row[-1].strip("*") for row in table]
     counts = dict(re.findall(r"^- \*\*(.+?)\*\* \((\d+)\)", text, re.MULTILINE))
     assert {v: int(n) for v, n in counts.items()} == {v: said.count(v) for v in VERDICTS}

@@ -5,9 +5,9 @@ from dataclasses import asdict
 import pytest
 
 from fourierqk import verse
-from fourierqk.measure import SCHEMA
-from fourierqk.records import study, table
-from fourierqk.studies import STUDIES
+from fourierqk.records.library import study, table
+from fourierqk.studies.design import STUDIES
+from fourierqk.studies.measurement import SCHEMA
 from fourierqk.zoo import system
 
 SEEDS = {"verse-tiny": 3, "shakespeare-small": 3, "shakespeare-small-once": 1}

@@ -14,8 +14,8 @@ from catalogue import Catalogue
 from flatten import find_fence
 
 import fourierqk
-from fourierqk import site
 from fourierqk.cli import app
+from fourierqk.site import pages
 from fourierqk.zoo import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,7 +129,7 @@ def test_a_docstring_reads_as_it_was_written(name):
     """Through the extension's hook, as Sphinx has it: no mark of reStructuredText is left open or misread."""
     for n, value in public(name).items():
         lines = inspect.cleandoc(value.__doc__ or "").split("\n")
-        site._plain(None, "function", n, value, None, lines)
+        pages._plain(None, "function", n, value, None, lines)
         settings = {"report_level": 2, "halt_level": 2, "warning_stream": False}
         docutils.core.publish_doctree("\n".join(lines), settings_overrides=settings)
 
@@ -168,7 +168,7 @@ def test_every_command_is_on_the_reference_page():
 )
 def test_marks_that_nobody_meant_are_escaped(written, read):
     lines = [written]
-    site._plain(None, "function", "f", None, None, lines)
+    pages._plain(None, "function", "f", None, None, lines)
     assert lines == [read]
 
 

@@ -5,7 +5,7 @@ import pytest
 import traitlets
 from viewing import address, alone, leaves_no_trace, pure
 
-from fourierqk.data import verse
+from fourierqk.data.corpus import verse
 from fourierqk.widgets import MIME, RhythmFinder
 from fourierqk.widgets.rhythm_finder import LISTEN, TEXT
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 from torch import nn
 
-from fourierqk.rounding import KEYS, Rounding, grain, shake, steadiness
+from fourierqk.causality.rounding import KEYS, Rounding, grain, shake, steadiness
 
 DTYPES = [torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128]
 

@@ -19,20 +19,20 @@ from test_train import disk
 from typer.testing import CliRunner
 
 from fourierqk import audit, build, verse
-from fourierqk import report as tables
-from fourierqk.analysis import coverage, future_share
+from fourierqk.analysis.phases import coverage, future_share
 from fourierqk.cli import app
-from fourierqk.crew import conduct
-from fourierqk.leakage import honest_loss, loss_by_position, ordered_loss, truncated_loss
 from fourierqk.lock import hold
-from fourierqk.measure import SCHEMA
+from fourierqk.losses import honest_loss, loss_by_position, ordered_loss, truncated_loss
 from fourierqk.model import generate
-from fourierqk.presets import PRESETS, Preset, TrainConfig
-from fourierqk.records import by_system, folder, read_json, runs_in, study, write_json
-from fourierqk.runs import recorded, run_in_study, workplace
-from fourierqk.studies import FIRST, STUDIES, Run, Study, open_corpus
-from fourierqk.studies import study as find_study
-from fourierqk.train import load, train
+from fourierqk.records import tables
+from fourierqk.records.library import by_system, folder, read_json, runs_in, study, write_json
+from fourierqk.studies.design import FIRST, STUDIES, Run, Study, open_corpus
+from fourierqk.studies.design import study as find_study
+from fourierqk.studies.measurement import SCHEMA
+from fourierqk.studies.pool import conduct
+from fourierqk.studies.runs import recorded, run_in_study, workplace
+from fourierqk.training.loop import load, train
+from fourierqk.training.presets import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS, VARIANTS, system
 
 HOW = TrainConfig(steps=40, batch=2, lr=3e-3, warmup=2, eval_every=2, eval_windows=4, device="cpu")
@@ -168,7 +168,7 @@ def test_a_record_holds_what_its_weights_are_worth(text, tmp_path):
 def test_a_run_that_is_recorded_or_only_unwritten_is_not_done_again(text, tmp_path, monkeypatch):
     (run,) = tiny(text, "base-dot")
     first = run_in_study(tmp_path, run)
-    module = sys.modules["fourierqk.runs"]
+    module = sys.modules["fourierqk.studies.runs"]
     monkeypatch.setattr(module, "measure", lambda *_: pytest.fail("measured again"))
     assert run_in_study(tmp_path, run) == first
     (tmp_path / "base-dot-s0.json").unlink()  # killed between its two writings

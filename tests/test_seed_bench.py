@@ -9,8 +9,8 @@ import scipy.stats
 import traitlets
 from viewing import address, alone, leaves_no_trace, pure
 
-from fourierqk import draw
-from fourierqk.report import compare
+from fourierqk.figures import draw
+from fourierqk.records.tables import compare
 from fourierqk.widgets import MIME, SeedBench
 from fourierqk.widgets.seed_bench import INTERVALS, MOST, STUDIES, _normals
 

@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from sphinx.errors import ExtensionError
 from viewing import opened, served
 
-import fourierqk.site
-from fourierqk.site import PLOTLY, PlotlyFigure
+import fourierqk.site.pages
+from fourierqk.site.pages import PLOTLY, PlotlyFigure
 
 PAGES = sorted(p.name for p in SITE.glob("*.html") if p.name != "index.html")
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
@@ -165,7 +165,7 @@ def render(output: Output) -> str:
 
 def test_a_figure_speaks(monkeypatch):
     said = []
-    monkeypatch.setattr(fourierqk.site.log, "warning", lambda text, location: said.append((text, location)))
+    monkeypatch.setattr(fourierqk.site.pages.log, "warning", lambda text, location: said.append((text, location)))
     text = render(Output(meta={"alt": 'A "band" & more'}, template={"layout": {"colorway": ["red"]}}, height=300))
     assert 'role="img"' in text and "A &quot;band&quot; &amp; more" in text and text.count("</script>") == 1
     held = json.loads(re.search(r'<script type="application/json">(.*)</script>', text)[1])
@@ -181,20 +181,20 @@ def test_a_figure_speaks(monkeypatch):
 def test_claims_must_have_their_shape(tmp_path, text):
     (tmp_path / "claims.json").write_text(text)
     with pytest.raises(ExtensionError, match="claims.json must hold"):
-        fourierqk.site._claims(tmp_path / "claims.json")
+        fourierqk.site.pages._claims(tmp_path / "claims.json")
 
 
 def test_claims_are_substitutions(tmp_path):
-    assert fourierqk.site._claims(tmp_path / "claims.json") == {}
+    assert fourierqk.site.pages._claims(tmp_path / "claims.json") == {}
     (tmp_path / "claims.json").write_text('{"loss": {"text": "1.5 nats", "source": "the paper"}}')
-    assert fourierqk.site._claims(tmp_path / "claims.json") == {"loss": "1.5 nats"}
+    assert fourierqk.site.pages._claims(tmp_path / "claims.json") == {"loss": "1.5 nats"}
 
 
 def test_outputs_of_an_older_library_are_dropped(tmp_path, monkeypatch):
     """The cache of executed cells lives in a folder named by the library's sources, and older ones go."""
     package = tmp_path / "package"
     package.mkdir()
-    monkeypatch.setattr(fourierqk.site, "PACKAGE", package)
+    monkeypatch.setattr(fourierqk.site.pages, "PACKAGE", package)
     for name in ("FOURIERQK_BOOK", "PLOTLY_RENDERER", "TQDM_DISABLE"):
         monkeypatch.setenv(name, "")  # so that what _configure sets is undone
 
@@ -202,7 +202,7 @@ def test_outputs_of_an_older_library_are_dropped(tmp_path, monkeypatch):
         (package / "filters.py").write_text(source)
         app = SimpleNamespace(outdir=tmp_path / "_build" / "html", srcdir=tmp_path)
         config = SimpleNamespace(external_toc_path="_toc.yml", myst_substitutions={})
-        fourierqk.site._configure(app, config)
+        fourierqk.site.pages._configure(app, config)
         cache = Path(config.nb_execution_cache_path)
         cache.mkdir(parents=True, exist_ok=True)
         return cache, config.fourierqk_sources
@@ -213,14 +213,14 @@ def test_outputs_of_an_older_library_are_dropped(tmp_path, monkeypatch):
     assert second != first and changed != sources and second.exists() and not first.exists()
 
 
-@pytest.mark.parametrize("name", fourierqk.site.WIDGETS)
+@pytest.mark.parametrize("name", fourierqk.site.pages.WIDGETS)
 def test_a_widget_is_a_classic_script_too(name):
     """Modules do not load from file://, so the site's copy has neither import nor export."""
-    text = fourierqk.site._classic(name)
+    text = fourierqk.site.pages._classic(name)
     assert not re.search(r"^\s*(import|export)\b", text, re.M)
     assert f'["{name}"] = {{' in text
 
 
 def test_every_widget_is_in_the_site():
-    scripts = {p.stem for p in (Path(fourierqk.site.PACKAGE) / "widgets").glob("*.js")} - {"common"}
-    assert scripts == set(fourierqk.site.WIDGETS)
+    scripts = {p.stem for p in (Path(fourierqk.site.pages.PACKAGE) / "widgets").glob("*.js")} - {"common"}
+    assert scripts == set(fourierqk.site.pages.WIDGETS)

@@ -4,9 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fourierqk import rivals
-from fourierqk.causality import audit
-from fourierqk.specimens import SPECIMENS, Attend, centred, chosen, convolved, mean, peek, specimen, swallowed
+from fourierqk.causality.procedure import audit
+from fourierqk.specimens import rivals
+from fourierqk.specimens.models import SPECIMENS, Attend, centred, chosen, convolved, mean, peek, specimen, swallowed
 
 each = pytest.mark.parametrize("name", SPECIMENS)
 

@@ -8,9 +8,10 @@ import spectra
 import torch
 from scipy import signal
 
-from fourierqk import records, spectrum, words
-from fourierqk.data import Corpus, verse
-from fourierqk.spectrum import Spectrum, recorded_spectra, text_spectrum
+from fourierqk.data import spectrum, words
+from fourierqk.data.corpus import Corpus, verse
+from fourierqk.data.spectrum import Spectrum, recorded_spectra, text_spectrum
+from fourierqk.records import library
 
 
 def one_hot(ids: np.ndarray) -> np.ndarray:
@@ -182,7 +183,7 @@ TEXT = os.environ.get("FOURIERQK_DATA")
 
 @pytest.mark.parametrize("level", spectra.LEVELS)
 def test_a_record_is_whole_and_of_a_commit_without_changes(level):
-    record = records.read_json(records.folder("spectra") / f"{spectra.name(level)}.json")
+    record = library.read_json(library.folder("spectra") / f"{spectra.name(level)}.json")
     assert record["commit"] and not record["uncommitted_changes"]
     assert record["spectra"].keys() == spectra.signals(letters(level)).keys()
     for of, s in recorded_spectra(spectra.name(level)).items():
@@ -195,7 +196,7 @@ def test_a_record_is_whole_and_of_a_commit_without_changes(level):
 def test_a_record_is_what_the_text_gives(level):
     if not TEXT:
         pytest.skip("FOURIERQK_DATA does not say where tinyshakespeare.txt is, and tests fetch nothing")
-    record = records.read_json(records.folder("spectra") / f"{spectra.name(level)}.json")
+    record = library.read_json(library.folder("spectra") / f"{spectra.name(level)}.json")
     fresh = spectra.measure(level)
     assert fresh["corpus"] == record["corpus"]
     for of, s in fresh["spectra"].items():

@@ -17,16 +17,16 @@ import pytest
 import torch
 
 from fourierqk import GPT, CausalFilter, Gaussian, GPTConfig, Unit
-from fourierqk.data import Corpus
+from fourierqk.data.corpus import Corpus
 from fourierqk.lock import Busy, hold, taken
 from fourierqk.model import filter_parameters
-from fourierqk.records import read_json, read_tensors, write_json, write_tensors
-from fourierqk.train import PRESETS, History, TrainConfig, load, optimiser, schedule, train
+from fourierqk.records.library import read_json, read_tensors, write_json, write_tensors
+from fourierqk.training.loop import PRESETS, History, TrainConfig, load, optimiser, schedule, train
 from fourierqk.zoo import SYSTEMS, build
 
 CFG = TrainConfig(steps=12, batch=4, warmup=2, eval_every=4, eval_windows=8, device="cpu")
 FILE, LOCK = "checkpoint.safetensors", ".lock"
-module = sys.modules["fourierqk.train"]  # the package gives its name to the function
+module = sys.modules["fourierqk.training.loop"]  # the package gives its name to the function
 
 
 WIDE = Unit(Gaussian(4 / 16, 2 / 16, heads=2, learn=True))  # wide enough to learn from windows of 16 tokens
@@ -543,7 +543,7 @@ def test_importing_train_needs_torch_and_numpy_alone():
                 if name.split(".")[0] in blocked:
                     raise ImportError(f"{name} must not be imported here")
         sys.meta_path.insert(0, Refuse())
-        import fourierqk.train
+        import fourierqk.training.loop
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from fourierqk.data import verse
+from fourierqk.data.corpus import verse
+from fourierqk.data.grammar import VERSE, Choice, Grammar, Oracle, entropy_rate, write
 from fourierqk.model import GPTConfig, filter_parameters
-from fourierqk.verse import VERSE, Choice, Grammar, Oracle, entropy_rate, write
 from fourierqk.zoo import SYSTEMS, build
 
 

@@ -110,7 +110,7 @@ def test_book_output_is_its_settings_alone(monkeypatch):
 
 
 def test_the_page_cannot_be_broken_by_the_text():
-    from fourierqk.site import WidgetFigure
+    from fourierqk.site.pages import WidgetFigure
 
     class Data:
         mime_type = MIME

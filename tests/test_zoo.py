@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from fourierqk.causality import audit
+from fourierqk.causality.procedure import audit
 from fourierqk.channels import ChannelFilter, ChannelMap
-from fourierqk.checkpoint import identity
 from fourierqk.combinators import PhaseRandomised, Unit
-from fourierqk.data import Corpus
+from fourierqk.data.corpus import Corpus
 from fourierqk.filters import AllPass, FeatureMap, Filter, Gaussian
 from fourierqk.model import GPT, Attention, FNet, GPTConfig, LanguageModel
+from fourierqk.training.checkpoint import identity
 from fourierqk.zoo import SYSTEMS, System, build, system
 
 HEADS, D = 6, 10

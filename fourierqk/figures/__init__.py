@@ -19,7 +19,7 @@ Tensors, arrays and lists are all welcome. Every figure has units on its axes, s
 be seen (computed from the data), and holds few, rounded numbers, so that pages stay small. A system has one colour
 throughout: ``COLOURS``.
 """
-from fourierqk.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST
+from fourierqk.figures.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST
 from fourierqk.figures.models import audit, bars, gains, history, loss_by_position, panels, scatter
 from fourierqk.figures.signals import arrows, heatmap, impulse, response, signals, spectrum, text_spectrum
 

@@ -6,8 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from fourierqk import draw
-from fourierqk.draw import BASELINE, FUTURE, PAST, TEXT, say
+from fourierqk.figures import draw
+from fourierqk.figures.draw import BASELINE, FUTURE, PAST, TEXT, say
 
 LOSS = "loss (nats per token)"
 # what an audit found -> colour, and a symbol for eyes that see no colours

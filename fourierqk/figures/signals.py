@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 from plotly.subplots import make_subplots
 
-from fourierqk import draw
-from fourierqk.draw import CATEGORIES, FUTURE, PAST, TEXT, say
+from fourierqk.data.spectrum import Spectrum
+from fourierqk.figures import draw
+from fourierqk.figures.draw import CATEGORIES, FUTURE, PAST, TEXT, say
 from fourierqk.filters import Filter
 from fourierqk.parts import grid
-from fourierqk.spectrum import Spectrum
 
 FREQUENCY = "frequency (cycles per token)"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anywidget
 
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
-BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site for the kernels of a book build
+BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site.pages for the kernels of a book build
 
 _HOMES = {
     "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
@@ -46,7 +46,7 @@ class Widget(anywidget.AnyWidget):
 
     A subclass in x.py names its script (`script = "x"`, `_esm = module("x")`) and declares synced traits. In a live
     notebook it is an ipywidget: observe, link, jslink, VBox. In a book build it has no kernel to talk to, and its
-    output is its settings under a MIME type of our own, which fourierqk.site turns into the same figure.
+    output is its settings under a MIME type of our own, which fourierqk.site.pages turns into the same figure.
     """
 
     script = ""

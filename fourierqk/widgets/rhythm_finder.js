@@ -1,4 +1,4 @@
-// ---------------------------------------------------------------- the spectrum of a text, as fourierqk/spectrum.py has it
+// ---------------------------------------------------------------- the spectrum of a text, as fourierqk/data/spectrum.py has it
 const WINDOW = 256, SHORTEST = 16, LONGEST = 4096, ROWS = 36; // tokens, characters, characters, rows shown
 
 const LISTEN = { all: "every character", spaces: "spaces and line ends", lines: "line ends", vowels: "vowels", capitals: "capital letters" };

@@ -6,7 +6,7 @@ import math
 import torch
 import traitlets as t
 
-from fourierqk.report import t_quantile
+from fourierqk.records.tables import t_quantile
 from fourierqk.widgets import Widget, module, uniform
 
 STUDIES, MOST = 40, 10  # studies, seeds of a study
@@ -22,9 +22,9 @@ class SeedBench(Widget):
 
     In a study every seed gives a pair of runs, and the pair a difference of honest losses, system minus baseline:
     the true one, plus spread times a standard normal number. difference: the true one, -0.1 to 0.1 nats per token;
-    0 is a system like the baseline. spread: the standard deviation over seeds, 0.002 to 0.1 nats per token. seeds: 2
-    to 10. interval: "student", the mean plus or minus Student's quantile times the standard error, as the tables of
-    fourierqk.report have it, or "normal", plus or minus 1.96 standard errors. The normal numbers come from one fixed
+    0 is a system like the baseline. spread: the standard deviation over seeds, 0.002 to 0.1 nats per token. seeds: 2 to
+    10. interval: "student", the mean plus or minus Student's quantile times the standard error, as the tables of
+    fourierqk.records have it, or "normal", plus or minus 1.96 standard errors. The normal numbers come from one fixed
     table, so that a change of a setting moves the intervals and draws no new ones; a further seed joins those before.
 
     All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.

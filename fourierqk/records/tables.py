@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fourierqk.records import by_system
+from fourierqk.records.library import by_system
 
 __all__ = ["by_seed", "compare", "markdown", "plain", "rows", "samples", "t_quantile", "unlike"]
 

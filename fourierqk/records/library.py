@@ -95,7 +95,7 @@ def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 def provenance() -> dict[str, Any]:
     """What made a record: versions, the commit where the library is run from its repository, the machine, the time."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     git = ["git", "-C", str(root)]
     commit = changed = None
     if (root / ".git").exists():  # not the repository that an installed copy happens to lie in
@@ -141,7 +141,7 @@ def _output(command: list[str]) -> str | None:
 
 def folder(name: str) -> Path:
     """A folder of records of ours: in book/records of the repository, or where the installed package carries them."""
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[1]
     places = [p for p in (here / "_records", here.parent / "book" / "records") if p.is_dir()]
     found = next((p / name for p in places if (p / name).is_dir()), None)
     if found is None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from fourierqk.records import leaf, study
-from fourierqk.report import BASE, compare, unlike
+from fourierqk.records.library import leaf, study
+from fourierqk.records.tables import BASE, compare, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 

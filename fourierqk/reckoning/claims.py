@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from fourierqk import judges
-from fourierqk.evidence import Evidence, NoRun
-from fourierqk.judges import Finding, Judge
+from fourierqk.reckoning import judges
+from fourierqk.reckoning.evidence import Evidence, NoRun
+from fourierqk.reckoning.judges import Finding, Judge
 
 __all__ = ["CLAIMS", "Claim", "markdown", "paper", "reckon"]
 
@@ -37,7 +37,7 @@ class Claim:
 
 @cache
 def _numbers() -> dict[str, dict[str, str]]:
-    here = Path(__file__).resolve().parent
+    here = Path(__file__).resolve().parents[1]
     places = (here / "_claims.json", here.parent / "book" / "claims.json")  # installed, or in the repository
     return json.loads(next(p for p in places if p.is_file()).read_text(encoding="utf-8"))
 

@@ -23,19 +23,19 @@ from typing import Any
 
 import torch
 
-from fourierqk.checkpoint import CHECKPOINT
-from fourierqk.data import Corpus
+from fourierqk.data.corpus import Corpus
 from fourierqk.lock import Busy, hold, taken
 from fourierqk.progress import progress_bar
-from fourierqk.records import provenance, sweep, write_atomic, write_json
-from fourierqk.runs import carry_out, reason, workplace
-from fourierqk.studies import Run
-from fourierqk.tally import Tally
-from fourierqk.train import RECORD
+from fourierqk.records.library import provenance, sweep, write_atomic, write_json
+from fourierqk.studies.design import Run
+from fourierqk.studies.runs import carry_out, reason, workplace
+from fourierqk.studies.tally import Tally
+from fourierqk.training.checkpoint import CHECKPOINT
+from fourierqk.training.loop import RECORD
 
 __all__ = ["conduct_on_ray"]
 
-LIBRARY = Path(__file__).resolve().parent
+LIBRARY = Path(__file__).resolve().parents[1]
 PAUSE = 0.5  # seconds between two looks at what has ended
 RETRIES = 5  # of a run whose worker died; one that kills its workers must end some time
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fourierqk.checkpoint import CHECKPOINT, steps_done
 from fourierqk.lock import make, taken
-from fourierqk.records import write_atomic
-from fourierqk.runs import recorded, workplace
-from fourierqk.studies import Run, open_corpus
+from fourierqk.records.library import write_atomic
+from fourierqk.studies.design import Run, open_corpus
+from fourierqk.studies.runs import recorded, workplace
+from fourierqk.training.checkpoint import CHECKPOINT, steps_done
 
 __all__ = ["Tally"]
 

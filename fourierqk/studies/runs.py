@@ -16,13 +16,13 @@ from typing import Any
 
 import torch
 
-from fourierqk.checkpoint import differences
-from fourierqk.data import Corpus
+from fourierqk.data.corpus import Corpus
 from fourierqk.lock import Busy, hold
-from fourierqk.measure import SCHEMA, measure
-from fourierqk.records import missing, now, provenance, read_json, sweep, write_json
-from fourierqk.studies import Run, open_corpus
-from fourierqk.train import RECORD, train
+from fourierqk.records.library import missing, now, provenance, read_json, sweep, write_json
+from fourierqk.studies.design import Run, open_corpus
+from fourierqk.studies.measurement import SCHEMA, measure
+from fourierqk.training.checkpoint import differences
+from fourierqk.training.loop import RECORD, train
 from fourierqk.zoo import build
 
 __all__ = ["carry_out", "recorded", "run_in_study"]
@@ -123,7 +123,7 @@ def reason(error: Exception) -> str:
     return said if isinstance(error, ValueError | OSError | FloatingPointError) else f"{type(error).__name__}: {said}"
 
 
-# a worker: python -m fourierqk.runs FOLDER, with its order, one line of JSON, at its standard input
+# a worker: python -m fourierqk.studies.runs FOLDER, with its order, one line of JSON, at its standard input
 
 
 def order(run: Run, threads: int, compiled: bool) -> bytes:

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-from fourierqk.probes import Pair, Subject, change
-from fourierqk.rounding import EXACT, ULPS, grain, largest, steadiness
-from fourierqk.subject import at_rest, logits, roots
+from fourierqk.adapter import at_rest, logits, roots
+from fourierqk.causality.probes import Pair, Subject, change
+from fourierqk.causality.rounding import EXACT, ULPS, grain, largest, steadiness
 
 __all__ = ["Place", "locate"]
 

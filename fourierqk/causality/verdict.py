@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fourierqk.control import Control
-from fourierqk.examine import Finding
-from fourierqk.probes import Bench, Movement, Plan, measure
+from fourierqk.causality.bench import Control
+from fourierqk.causality.examine import Finding
+from fourierqk.causality.probes import Bench, Movement, Plan, measure
 
 __all__ = ["Audit", "report"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fourierqk import records
+from fourierqk.records.library import folder, read_json
 
 __all__ = ["Peak", "Spectrum", "recorded_spectra", "text_spectrum"]
 
@@ -117,10 +117,10 @@ def recorded_spectra(name: str) -> dict[str, Spectrum]:
 
     FileNotFoundError lists the records that exist.
     """
-    file = records.folder("spectra") / f"{name}.json"
+    file = folder("spectra") / f"{name}.json"
     if not file.is_file():
         known = ", ".join(sorted(p.stem for p in file.parent.glob("*.json")))
         raise FileNotFoundError(f"no recorded spectra {name!r}: there are {known}")
-    spectra = records.read_json(file)["spectra"]
+    spectra = read_json(file)["spectra"]
     tensors = {of: {k: torch.tensor(s[k], dtype=torch.float64) for k in ("power", "se")} for of, s in spectra.items()}
     return {of: Spectrum(**s | tensors[of]) for of, s in spectra.items()}

@@ -23,7 +23,7 @@ from fourierqk import widgets
 
 __all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 PLOTLY = "application/vnd.plotly.v1+json"
 HEIGHT = 420  # pixels kept free for a figure that states none
 WIDGETS = (
@@ -106,7 +106,7 @@ def _copy_assets(app: Sphinx) -> None:
         (out / f"{name}.js").write_text(_classic(name), "utf8")
     shutil.copy(PACKAGE / "widgets" / "widgets.css", out)
     for name in ("site.js", "site.css"):
-        shutil.copy(PACKAGE / name, out)
+        shutil.copy(PACKAGE / "site" / name, out)
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", out)
     offline = "sphinx-mathjax-offline"
     mathjax = importlib.metadata.distribution(offline).locate_file(f"{offline}/static/mathjax")

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import IO
 
 from fourierqk.progress import progress_bar
-from fourierqk.runs import BUSY, order
-from fourierqk.studies import Run
-from fourierqk.tally import Tally
+from fourierqk.studies.design import Run
+from fourierqk.studies.runs import BUSY, order
+from fourierqk.studies.tally import Tally
 
 __all__ = ["conduct"]
 
@@ -96,10 +96,10 @@ class _Crew:
             worker.log.close()
 
     def start(self, run: Run) -> None:
-        home = str(Path(__file__).resolve().parents[1])  # the same library, however this process found it
+        home = str(Path(__file__).resolve().parents[2])  # the same library, however this process found it
         path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
         env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(self.threads), "FOURIERQK_PROGRESS": "0"}
-        command, log = [sys.executable, "-m", "fourierqk.runs", str(self.folder)], tempfile.TemporaryFile()
+        command, log = [sys.executable, "-m", "fourierqk.studies.runs", str(self.folder)], tempfile.TemporaryFile()
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env)
         self.busy.append(_Worker(run, process, log, time.monotonic()))
         try:

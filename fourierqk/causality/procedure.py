@@ -12,12 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fourierqk.control import Control, control
-from fourierqk.examine import Finding, beside, examine, rerandomised
-from fourierqk.probes import Bench, Plan, Subject, kept, plan_edits, plan_redraws
+from fourierqk.adapter import Model, block_size
+from fourierqk.causality.bench import Control, control
+from fourierqk.causality.examine import Finding, beside, examine, rerandomised
+from fourierqk.causality.probes import Bench, Plan, Subject, kept, plan_edits, plan_redraws
+from fourierqk.causality.verdict import Audit, report
 from fourierqk.progress import progress_bar
-from fourierqk.subject import Model, block_size
-from fourierqk.verdict import Audit, report
 
 __all__ = ["Audit", "assert_causal", "audit"]
 

@@ -2,7 +2,7 @@
 
 A model that reads later tokens can report any loss it likes at the positions that have later tokens. Three ways out:
 score the one position that has none (`honest_loss`), compare with what no predictor can beat (`floor`,
-`shuffled_gap`), or edit the future and watch (`audit`, in `causality.py`).
+`shuffled_gap`), or edit the future and watch (`fourierqk.audit`).
 
 All losses are in nats per token, evaluated in float32 and eval mode, on a fixed list of windows that depends on
 `seed` alone: two models are scored on the same text, so that their difference can be paired window by window.
@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fourierqk.data import Corpus
-from fourierqk.subject import Model, at_rest, block_size, device_of, logits
+from fourierqk.adapter import Model, at_rest, block_size, device_of, logits
+from fourierqk.data.corpus import Corpus
 
 __all__ = [
     "Difference", "Floor", "Loss", "ShuffledGap", "floor", "floors", "honest_loss", "loss_by_position", "ordered_loss",

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
-from fourierqk.evidence import WORTH, Evidence, Gain, NoRun, spearman
-from fourierqk.presets import PRESETS
-from fourierqk.report import BASE
+from fourierqk.reckoning.evidence import WORTH, Evidence, Gain, NoRun, spearman
+from fourierqk.records.tables import BASE
+from fourierqk.training.presets import PRESETS
 from fourierqk.zoo import PERIODS
 
 __all__ = [

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fourierqk import tinyshakespeare, words
-from fourierqk.verse import VERSE, Oracle, entropy_rate, write
+from fourierqk.data import tinyshakespeare, words
+from fourierqk.data.grammar import VERSE, Oracle, entropy_rate, write
 
 __all__ = ["Corpus", "shakespeare", "text", "verse"]
 
@@ -219,7 +219,7 @@ def _corpus(name: str, text: str, level: str) -> Corpus:
 def verse(seed: int = 0) -> Corpus:
     """Verse of known entropy, written now: about 1,000,000 characters to learn from and 100,000 to be judged on.
 
-    Source: the grammar in verse.py. The same text on every machine; seed picks another text of the same grammar.
+    Source: the grammar in grammar.py. The same text on every machine; seed picks another text of the same grammar.
     """
     parts = {"train": 10**6, "val": 10**5}
     train, val = ("".join(c.text for c in write(VERSE, n, f"{part} {seed}")) for part, n in parts.items())

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fourierqk.rounding import Rounding, grain, shake
-from fourierqk.subject import Model, at_rest, device_of, logits, modules_of
+from fourierqk.adapter import Model, at_rest, device_of, logits, modules_of
+from fourierqk.causality.rounding import Rounding, grain, shake
 
 __all__ = [
     "Bench", "Movement", "Pair", "Plan", "Subject", "alike", "change", "cuts", "kept", "measure", "plan_edits",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fourierqk.probes import Bench, Plan, Subject, alike, change
+from fourierqk.causality.probes import Bench, Plan, Subject, alike, change
 
 __all__ = ["Control", "control"]
 

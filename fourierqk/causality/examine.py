@@ -4,9 +4,9 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor, nn
 
-from fourierqk.locate import Place, locate
-from fourierqk.probes import Bench, Movement, Pair, Plan, Subject, alike, change, measure
-from fourierqk.rounding import ULPS, Steadiness, steadiness
+from fourierqk.causality.locate import Place, locate
+from fourierqk.causality.probes import Bench, Movement, Pair, Plan, Subject, alike, change, measure
+from fourierqk.causality.rounding import ULPS, Steadiness, steadiness
 
 __all__ = ["Finding", "beside", "examine", "rerandomised"]
 

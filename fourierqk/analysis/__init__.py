@@ -1,0 +1,18 @@
+"""Looking into a model: phase surrogates, what its filters pass and hear, what they learned."""
+from fourierqk.analysis.phases import (
+    AmplitudeOnly,
+    ConstantShift,
+    IndependentPhase,
+    SharedPhase,
+    Surrogate,
+    coverage,
+    future_share,
+    learned_periods,
+    reach,
+    surrogates,
+)
+
+__all__ = [
+    "AmplitudeOnly", "ConstantShift", "IndependentPhase", "SharedPhase", "Surrogate", "coverage", "future_share",
+    "learned_periods", "reach", "surrogates",
+]  # fmt: skip

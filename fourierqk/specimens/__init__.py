@@ -1,0 +1,4 @@
+"""Small models that are broken on purpose, and rival tests for what is wrong with them."""
+from fourierqk.specimens.models import SPECIMENS, Attend, Beside, Specimen, convolved, hidden, peek, specimen
+
+__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "convolved", "hidden", "peek", "specimen"]

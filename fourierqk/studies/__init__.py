@@ -1,0 +1,1 @@
+"""Studies: many systems, many seeds, one record a run."""
