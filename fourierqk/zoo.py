@@ -5,15 +5,15 @@ no system starts with louder scores than dot-product attention. A band narrower 
 where T is below 256) is louder or quieter than that, as its centre falls on a bin or between two. Maps of the channels
 keep the variance of the scores, and fnet's DFT has norm 1.
 
-Frequencies of the paper's bins are bins of T = 256. Causal kernels have 128 taps, lag 0 being the current token. Heads
-start alike unless the scales, 2, 4, 8, 16, 32 tokens, are dealt out to them in turn.
+Frequencies of the paper's bins are bins of T = 256. Causal kernels have 128 taps where nothing else is said, lag 0 is
+the current token. Heads start alike unless the scales, 2, 4, 8, 16, 32 tokens, are dealt out to them in turn.
 """
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from fourierqk.channels import ChannelCollapse, RandomProjection, RandomRotation
-from fourierqk.combinators import Analytic, Bank, PhaseRandomised, SlidingDFT, Sum, Unit
+from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, SlidingDFT, Sum, Unit
 from fourierqk.filters import (
     AllPass,
     CausalGaussian,
@@ -54,6 +54,11 @@ class System:
 def _fourier(cfg: GPTConfig, width: float = 2, tokens: float = 64) -> Filter:
     """The paper's selector: at first at `tokens` a cycle (bin 4), `width` bins wide."""
     return Gaussian(period(tokens), bins(width, 256), heads=cfg.n_head, learn=True)
+
+
+def _past(taps: int) -> Filter:
+    """What the selector hears of the past at first, so many taps of it; the same for all heads."""
+    return Causal(Gaussian(period(64), bins(2, 256)), taps)
 
 
 def _four(cfg: GPTConfig) -> list[Filter]:
@@ -131,7 +136,7 @@ _ALL = (
 )  # fmt: skip
 SYSTEMS: dict[str, System] = {s.name: s for s in _ALL}
 
-# Systems with one number changed, for studies that ask what the number does. Whatever takes a name takes these too.
+# Systems with one thing changed, for studies that ask what it does. Whatever takes a name takes these too.
 VARIANTS: dict[str, System] = {
     s.name: s
     for s in (
@@ -140,6 +145,18 @@ VARIANTS: dict[str, System] = {
                 lambda c: _fourier(c, tokens=26)),
         _system("fourier-qk-from10", "leaks", "fourier-qk, started at 10 tokens a cycle instead of 64",
                 lambda c: _fourier(c, tokens=10)),
+        _system("fourier-qk-past128", "causal", "the past half of fourier-qk's band, not learned, 128 taps",
+                lambda c: _past(128)),
+        _system("fourier-qk-past16", "causal", "the past half of fourier-qk's band, not learned, 16 taps",
+                lambda c: _past(16)),
+        _system("fourier-qk-past2", "causal", "the past half of fourier-qk's band, not learned, 2 taps",
+                lambda c: _past(2)),
+        _system("causal-morlet-min4", "causal", "causal-morlet, scales of 2 tokens, which alias, replaced by 4",
+                lambda c: Morlet([max(4.0, scale) for scale in _scales(c)], taps=128)),
+        _system("causal-morlet-scale2", "causal", "causal-morlet, all scales 2 tokens: all of them aliased",
+                lambda c: Morlet(2.0, taps=128)),
+        _system("causal-morlet-scale4", "causal", "causal-morlet, all scales 4 tokens: none of them aliased",
+                lambda c: Morlet(4.0, taps=128)),
     )
 }  # fmt: skip
 

@@ -1,13 +1,16 @@
 """The recorded causal filters: whole, repeatable, alike but for the filter, and what the chapter says of them."""
+import math
 from dataclasses import asdict, replace
 
 import causal
 import pytest
 import torch
 
-from fourierqk import Unit, verse
+from fourierqk import verse
 from fourierqk.records.library import study
+from fourierqk.studies.design import CAUSAL
 from fourierqk.training.loop import PRESETS
+from fourierqk.zoo import system
 
 STUDIES = {text: study(f"causal-{text}") for text in causal.STUDIES}
 RUNS = [(text, run) for text, runs in STUDIES.items() for name in runs for run in runs[name]]
@@ -37,19 +40,30 @@ def test_verse_is_the_one_that_the_library_writes():
     assert STUDIES["verse"]["base-dot"][0]["corpus"]["sha256"] == verse().sha256
 
 
-def test_the_filters_are_what_their_names_say():
-    cfg = PRESETS[causal.PRESET].gpt(36)
-    filters = {name: make(cfg) for name, make in causal.FILTERS.items()}
-    for name, filter in filters.items():
-        energy = filter.impulse(1024).abs().square().sum(-1).reshape(-1, filter.impulse(1).shape[-2]).sum(0)
-        torch.testing.assert_close(energy, torch.ones_like(energy), msg=name)
-    for taps in (2, 16, 128):
-        filter = filters[f"past half, {taps} taps"]
-        assert isinstance(filter, Unit) and filter.inner.kernel().shape == (1, taps)
-    scales = {"causal-morlet": [2, 4, 8, 16], "scale 4 for 2": [4, 4, 8, 16]}
-    for name, want in (scales | {"scale 2 alone": [2], "scale 4 alone": [4]}).items():
-        centre = filters[name].inner.centre().flatten()
-        torch.testing.assert_close(6 / (2 * torch.pi * centre), torch.tensor(want, dtype=torch.float32))
+@pytest.mark.parametrize("taps", [2, 16, 128])
+def test_a_past_half_is_so_many_taps_of_the_selectors_bell(taps):
+    past, t = system(f"fourier-qk-past{taps}").filter(PRESETS["tiny"].gpt(36)).inner, torch.arange(taps)
+    bell = torch.exp(-2 * (math.pi * 2 / 256 * t) ** 2) * torch.cos(2 * math.pi * t / 64)
+    torch.testing.assert_close(past.kernel()[0] / past.kernel()[0, 0], bell, atol=1e-3, rtol=0)
+    assert past.kernel().shape == (1, taps) and not any(p.requires_grad for p in past.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "scales"),
+    [("causal-morlet", [2, 4, 8, 16]), ("causal-morlet-min4", [4, 4, 8, 16]),
+     ("causal-morlet-scale2", [2]), ("causal-morlet-scale4", [4])],
+)  # fmt: skip
+def test_a_morlet_has_the_scales_that_its_name_says(name, scales):
+    centre = system(name).filter(PRESETS["tiny"].gpt(36)).inner.centre().flatten()
+    torch.testing.assert_close(6 / (2 * torch.pi * centre), torch.tensor(scales, dtype=torch.float32))
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_all_are_as_loud(name):
+    cfg = PRESETS["tiny"].gpt(36)
+    filter = system(name).filter(cfg)
+    energy = filter.impulse(1024).abs().square().sum(-1).reshape(-1, filter.impulse(1).shape[-2]).sum(0)
+    torch.testing.assert_close(energy, torch.ones_like(energy))
 
 
 # what the chapter says of them in words

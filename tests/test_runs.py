@@ -107,8 +107,9 @@ def test_the_studies_together_hold_every_system():
 
 
 def test_a_study_can_be_changed_by_name():
-    run = find_study("verse-tiny", preset="small", seeds=1, steps=7, corpus=None).runs()[-1]
-    assert (run.preset, run.seed, run.size.train.steps, run.corpus) == ("small", 0, 7, "verse")
+    run = find_study("verse-tiny", preset="small", seeds=1, steps=7, eval_every=3, corpus=None).runs()[-1]
+    assert (run.preset, run.seed, run.corpus) == ("small", 0, "verse")
+    assert run.size.train == replace(PRESETS["small"].train, steps=7, eval_every=3)
     for wrong in (dict(preset="huge"), dict(seeds=0), dict(systems=("fourier",))):
         with pytest.raises(ValueError, match="unknown preset|seeds = 0|unknown system"):
             find_study("verse-tiny", **wrong).runs()
@@ -125,7 +126,12 @@ def test_a_variant_is_its_system_but_for_one_number(name, width, tokens):
     assert band.width == pytest.approx(width / 256) and usual.width == pytest.approx(2 / 256)
     assert band.centre().flatten().tolist() == pytest.approx([1 / tokens] * 4)
     assert usual.centre().flatten().tolist() == pytest.approx([1 / 64] * 4)
-    model = build(name, replace(cfg, n_layer=1, n_embd=16, block_size=32))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_the_audit_finds_what_a_variant_is(name):
+    torch.manual_seed(0)
+    model = build(name, replace(PRESETS["small"].gpt(65), n_layer=1, n_embd=16, block_size=32))
     assert audit(model, 65, 32, draws=2).verdict == VARIANTS[name].verdict
 
 

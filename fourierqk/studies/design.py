@@ -49,7 +49,8 @@ class Run:
 class Study:
     """Runs of several systems that are alike in all but the system and the seed.
 
-    systems: the most telling first. seeds: how many, from 0. steps: of training, instead of the preset's.
+    systems: the most telling first. seeds: how many, from 0. steps: of training, and eval_every, those between two
+    evaluations, instead of the preset's.
     """
 
     systems: tuple[str, ...]
@@ -57,14 +58,16 @@ class Study:
     preset: str
     seeds: int = 3
     steps: int | None = None
+    eval_every: int | None = None
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
         size = preset(self.preset)
-        steps = size.train.steps if self.steps is None else self.steps
         if self.seeds < 1:
             raise ValueError(f"seeds = {self.seeds} must be at least 1")
-        sizes = [replace(size, train=replace(size.train, steps=steps, seed=seed)) for seed in range(self.seeds)]
+        changed = {"steps": self.steps, "eval_every": self.eval_every}
+        how = replace(size.train, **{name: value for name, value in changed.items() if value is not None})
+        sizes = [replace(size, train=replace(how, seed=seed)) for seed in range(self.seeds)]
         return tuple(Run(look_up(s).name, self.corpus, self.preset, size) for size in sizes for s in self.systems)
 
 
@@ -73,6 +76,12 @@ FIRST = (
     "causal-morlet-identity", "fourier-qk-sigma1",
 )  # fmt: skip
 STARTS = ("fourier-qk-from26", "fourier-qk-from10")
+# filters without a future, their taps and scales varied one at a time
+CAUSAL = (
+    "base-dot", "causal-morlet", "causal-morlet-identity", "fourier-qk-past128", "fourier-qk-past16",
+    "fourier-qk-past2", "causal-morlet-min4", "causal-morlet-scale2", "causal-morlet-scale4",
+)  # fmt: skip
+SHORT = dict(seeds=2, steps=400, eval_every=50)  # later all causal systems lie together, just above verse's floor
 
 STUDIES: dict[str, Study] = {
     "verse-tiny": Study(FIRST, "verse", "tiny"),
@@ -81,6 +90,10 @@ STUDIES: dict[str, Study] = {
     "shakespeare-small-once": Study(
         ("base-dot", *(s for s in SYSTEMS if s not in FIRST)), "shakespeare", "small", seeds=1, steps=600
     ),
+    "causal-verse": Study(
+        (*CAUSAL, "causal-gaussian", "causal-mexican-hat", "causal-morlet-learned"), "verse", "tiny", **SHORT
+    ),
+    "causal-shakespeare": Study(CAUSAL, "shakespeare", "tiny", **SHORT),
     "shakespeare-paper": Study((*FIRST, *STARTS), "shakespeare", "paper"),  # for a GPU
 }
 
