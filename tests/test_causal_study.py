@@ -41,10 +41,11 @@ def test_verse_is_the_one_that_the_library_writes():
 
 
 @pytest.mark.parametrize("taps", [2, 16, 128])
-def test_a_past_half_is_so_many_taps_of_the_selectors_bell(taps):
+def test_a_past_half_is_so_many_taps_of_the_selectors_band(taps):
     past, t = system(f"fourier-qk-past{taps}").filter(PRESETS["tiny"].gpt(36)).inner, torch.arange(taps)
-    bell = torch.exp(-2 * (math.pi * 2 / 256 * t) ** 2) * torch.cos(2 * math.pi * t / 64)
-    torch.testing.assert_close(past.kernel()[0] / past.kernel()[0, 0], bell, atol=1e-3, rtol=0)
+    f = torch.linspace(0, 0.5, 20001, dtype=torch.float64)  # the integral, finely: the band stops at DC
+    band = torch.exp(-0.5 * ((f - 4 / 256) / (2 / 256)) ** 2) @ torch.cos(2 * math.pi * f[:, None] * t)
+    torch.testing.assert_close(past.kernel()[0] / past.kernel()[0, 0], (band / band[0]).float(), atol=1e-3, rtol=0)
     assert past.kernel().shape == (1, taps) and not any(p.requires_grad for p in past.parameters())
 
 
