@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fourierqk.filters import Gaussian, Morlet
 from fourierqk.parts import convolve
-from fourierqk.training.loop import PRESETS
+from fourierqk.training import PRESETS
 from fourierqk.zoo import SYSTEMS, build
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

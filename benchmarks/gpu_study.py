@@ -10,13 +10,10 @@ from pathlib import Path
 
 import torch
 
-from fourierqk.records.library import provenance, runs_in, write_json
-from fourierqk.records.tables import markdown, rows
-from fourierqk.studies.design import preset, study
-from fourierqk.studies.pool import conduct
-from fourierqk.training.hardware import describe, pick_device, pick_precision
+from fourierqk.records import markdown, provenance, rows, runs_in, write_json
+from fourierqk.studies import conduct, preset, study
+from fourierqk.training import Preset, describe, pick_device, pick_precision
 from fourierqk.training.loop import _step, optimiser
-from fourierqk.training.presets import Preset
 from fourierqk.zoo import SYSTEMS, build
 
 TRIED = ("base-dot", "fourier-qk")  # whether to compile is tried on one system without and one with a filter

@@ -14,12 +14,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from fourierqk.records.library import read_json, runs_in
-from fourierqk.studies.design import Run
-from fourierqk.studies.pool import conduct
-from fourierqk.studies.runs import workplace
-from fourierqk.training.checkpoint import steps_done
-from fourierqk.training.presets import Preset, TrainConfig
+from fourierqk.records import read_json, runs_in
+from fourierqk.studies import Run, conduct, workplace
+from fourierqk.training import Preset, TrainConfig, steps_done
 
 HOW = TrainConfig(steps=300, batch=4, lr=3e-3, warmup=2, eval_every=10, eval_windows=8, device="cpu")
 SHAPE = dict(n_layer=1, n_head=2, n_embd=16, dropout=0.1)

@@ -16,22 +16,16 @@ from torch import nn
 
 from fourierqk import reckoning
 from fourierqk.adapter import Model
-from fourierqk.causality.procedure import audit as examine
-from fourierqk.data.corpus import Corpus
+from fourierqk.causality import audit as examine
+from fourierqk.data import Corpus
 from fourierqk.foreign import from_file
 from fourierqk.model import GPTConfig, generate
-from fourierqk.reckoning.evidence import Evidence
-from fourierqk.records import tables
-from fourierqk.records.library import by_system, runs_in
-from fourierqk.studies.cluster import conduct_on_ray
-from fourierqk.studies.design import STUDIES, Run, open_corpus
-from fourierqk.studies.design import preset as find_preset
-from fourierqk.studies.design import study as find_study
-from fourierqk.studies.measurement import SCHEMA, summary
-from fourierqk.studies.pool import conduct
-from fourierqk.studies.runs import carry_out
-from fourierqk.training.checkpoint import CHECKPOINT
-from fourierqk.training.loop import PRESETS, load
+from fourierqk.reckoning import Evidence
+from fourierqk.records import by_system, runs_in, tables
+from fourierqk.studies import SCHEMA, STUDIES, Run, carry_out, conduct, conduct_on_ray, open_corpus, summary
+from fourierqk.studies import preset as find_preset
+from fourierqk.studies import study as find_study
+from fourierqk.training import CHECKPOINT, PRESETS, load
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fourierqk.adapter import Model, at_rest, block_size, device_of, logits
-from fourierqk.data.corpus import Corpus
+from fourierqk.data import Corpus
 
 __all__ = [
     "Difference", "Floor", "Loss", "ShuffledGap", "floor", "floors", "honest_loss", "loss_by_position", "ordered_loss",

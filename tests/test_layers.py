@@ -4,6 +4,7 @@ A module may import what stands before it in HOUSE, no matter whether it lies in
 of a wing (its `__init__`) stands behind the wing's last module: what lies inside never enters through its own front.
 """
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ causality.procedure causality
 specimens.models specimens.rivals specimens
 analysis.phases analysis
 training.hardware training.presets training.checkpoint training.loop training
-studies.design studies.measurement studies.runs studies.tally studies.pool studies.cluster studies
+studies.design studies.measurement studies.runs studies.worker studies.tally studies.pool studies.cluster studies
 reckoning.evidence reckoning.judges reckoning.claims reckoning
 figures.draw figures.signals figures.models figures
 widgets widgets.*
@@ -113,6 +114,13 @@ def test_every_module_has_its_place():
 @pytest.mark.parametrize("module", EDGES)
 def test_every_arrow_points_down(module: str):
     assert {m for m in EDGES[module] if floor(m) >= floor(module)} == set()
+
+
+@pytest.mark.parametrize("module", EDGES)
+def test_a_wing_is_entered_by_its_front(module: str):
+    """Which hands on names, and here and there a whole module."""
+    inner = {m for m in EDGES[module] if "." in m and room(m) != room(module)}
+    assert {m for m in inner if m.split(".")[1] not in importlib.import_module(f"fourierqk.{room(m)}").__all__} == set()
 
 
 @pytest.mark.parametrize("name", REACHES_ONLY)

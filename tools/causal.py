@@ -13,10 +13,10 @@ from pathlib import Path
 import torch
 
 from fourierqk import PRESETS, SYSTEMS, Causal, Corpus, Filter, Gaussian, Morlet, Unit, bins, shakespeare, train, verse
-from fourierqk.causality.procedure import audit
+from fourierqk.causality import audit
 from fourierqk.losses import floor, honest_loss, ordered_loss
 from fourierqk.model import GPT, GPTConfig
-from fourierqk.records.library import provenance, write_json
+from fourierqk.records import provenance, write_json
 
 __all__ = ["FILTERS", "STUDIES", "main", "run"]
 

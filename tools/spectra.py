@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from fourierqk.data.corpus import LEVELS, Corpus, shakespeare
-from fourierqk.data.spectrum import text_spectrum
-from fourierqk.records.library import provenance, write_json
+from fourierqk.data import Corpus, shakespeare, text_spectrum
+from fourierqk.data.corpus import LEVELS
+from fourierqk.records import provenance, write_json
 
 __all__ = ["LEVELS", "main", "measure", "name", "signals"]
 

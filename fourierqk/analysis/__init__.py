@@ -10,7 +10,7 @@ from fourierqk.analysis.phases import (
     learned_periods,
     reach,
     surrogates,
-)
+)  # fmt: skip
 
 __all__ = [
     "AmplitudeOnly", "ConstantShift", "IndependentPhase", "SharedPhase", "Surrogate", "coverage", "future_share",

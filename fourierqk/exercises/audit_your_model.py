@@ -2,9 +2,9 @@
 import torch
 from torch import Tensor
 
-from fourierqk.causality.procedure import audit
+from fourierqk.causality import audit
 from fourierqk.exercises import checker
-from fourierqk.specimens.models import specimen
+from fourierqk.specimens import specimen
 
 __all__ = ["exit_status", "long_enough", "wrapped"]
 

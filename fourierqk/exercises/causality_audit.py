@@ -2,11 +2,10 @@
 import numpy as np
 import torch
 
-from fourierqk.causality.procedure import Audit, audit
+from fourierqk.causality import Audit, audit
 from fourierqk.exercises import checker
 from fourierqk.model import GPTConfig, LanguageModel
-from fourierqk.specimens import rivals
-from fourierqk.specimens.models import Beside, specimen
+from fourierqk.specimens import Beside, rivals, specimen
 
 __all__ = ["exact_test", "mended", "own_model", "proof_positions", "without_gradient"]
 

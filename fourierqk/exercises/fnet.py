@@ -2,7 +2,7 @@
 import torch
 from torch import Tensor, nn
 
-from fourierqk.causality.procedure import audit
+from fourierqk.causality import audit
 from fourierqk.exercises import checker
 from fourierqk.model import GPTConfig, LanguageModel
 

@@ -2,7 +2,7 @@
 import math
 
 from fourierqk.exercises import checker
-from fourierqk.reckoning.judges import VERDICTS
+from fourierqk.reckoning import VERDICTS
 
 __all__ = ["far_apart", "half_width", "verdict_word"]
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from plotly.subplots import make_subplots
 
-from fourierqk.data.spectrum import Spectrum
+from fourierqk.data import Spectrum
 from fourierqk.figures import draw
 from fourierqk.figures.draw import CATEGORIES, FUTURE, PAST, TEXT, say
 from fourierqk.filters import Filter

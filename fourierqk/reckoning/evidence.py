@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from fourierqk.records.library import leaf, study
-from fourierqk.records.tables import BASE, compare, unlike
+from fourierqk.records import BASE, compare, leaf, study, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 

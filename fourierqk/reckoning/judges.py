@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from fourierqk.reckoning.evidence import WORTH, Evidence, Gain, NoRun, spearman
-from fourierqk.records.tables import BASE
-from fourierqk.training.presets import PRESETS
+from fourierqk.records import BASE
+from fourierqk.training import PRESETS
 from fourierqk.zoo import PERIODS
 
 __all__ = [

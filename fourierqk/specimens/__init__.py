@@ -1,4 +1,5 @@
 """Small models that are broken on purpose, and rival tests for what is wrong with them."""
+from fourierqk.specimens import rivals
 from fourierqk.specimens.models import SPECIMENS, Attend, Beside, Specimen, convolved, hidden, peek, specimen
 
-__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "convolved", "hidden", "peek", "specimen"]
+__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "convolved", "hidden", "peek", "rivals", "specimen"]

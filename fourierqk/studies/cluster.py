@@ -23,15 +23,14 @@ from typing import Any
 
 import torch
 
-from fourierqk.data.corpus import Corpus
+from fourierqk.data import Corpus
 from fourierqk.lock import Busy, hold, taken
 from fourierqk.progress import progress_bar
-from fourierqk.records.library import provenance, sweep, write_atomic, write_json
+from fourierqk.records import provenance, sweep, write_atomic, write_json
 from fourierqk.studies.design import Run
 from fourierqk.studies.runs import carry_out, reason, workplace
 from fourierqk.studies.tally import Tally
-from fourierqk.training.checkpoint import CHECKPOINT
-from fourierqk.training.loop import RECORD
+from fourierqk.training import CHECKPOINT, RECORD
 
 __all__ = ["conduct_on_ray"]
 

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fourierqk.data.corpus import Corpus, shakespeare, text, verse
-from fourierqk.training.presets import PRESETS, Preset, TrainConfig
+from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.training import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS
 from fourierqk.zoo import system as look_up
 

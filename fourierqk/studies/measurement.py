@@ -5,13 +5,13 @@ from typing import Any
 
 from torch import nn
 
-from fourierqk.analysis.phases import coverage, future_share
-from fourierqk.causality.procedure import audit
-from fourierqk.data.corpus import Corpus
+from fourierqk.analysis import coverage, future_share
+from fourierqk.causality import audit
+from fourierqk.data import Corpus
 from fourierqk.filters import Filter
 from fourierqk.losses import floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
 from fourierqk.model import Attention, generate
-from fourierqk.training.loop import History
+from fourierqk.training import History
 
 __all__ = ["measure", "summary"]
 

@@ -99,7 +99,7 @@ class _Crew:
         home = str(Path(__file__).resolve().parents[2])  # the same library, however this process found it
         path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
         env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(self.threads), "FOURIERQK_PROGRESS": "0"}
-        command, log = [sys.executable, "-m", "fourierqk.studies.runs", str(self.folder)], tempfile.TemporaryFile()
+        command, log = [sys.executable, "-m", "fourierqk.studies.worker", str(self.folder)], tempfile.TemporaryFile()
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env)
         self.busy.append(_Worker(run, process, log, time.monotonic()))
         try:

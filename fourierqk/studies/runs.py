@@ -4,11 +4,7 @@ A folder holds a study. NAME.json is the record of a run, written when it ends. 
 it goes on after a stop, and in the end its weights. Several processes, on one machine or on several that share the
 disk, may work on one folder: each run is locked by whoever does it.
 """
-import contextlib
 import json
-import os
-import sys
-import threading
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,13 +12,12 @@ from typing import Any
 
 import torch
 
-from fourierqk.data.corpus import Corpus
-from fourierqk.lock import Busy, hold
-from fourierqk.records.library import missing, now, provenance, read_json, sweep, write_json
+from fourierqk.data import Corpus
+from fourierqk.lock import hold
+from fourierqk.records import missing, now, provenance, read_json, sweep, write_json
 from fourierqk.studies.design import Run, open_corpus
 from fourierqk.studies.measurement import SCHEMA, measure
-from fourierqk.training.checkpoint import differences
-from fourierqk.training.loop import RECORD, train
+from fourierqk.training import RECORD, differences, train
 from fourierqk.zoo import build
 
 __all__ = ["carry_out", "recorded", "run_in_study"]
@@ -123,36 +118,6 @@ def reason(error: Exception) -> str:
     return said if isinstance(error, ValueError | OSError | FloatingPointError) else f"{type(error).__name__}: {said}"
 
 
-# a worker: python -m fourierqk.studies.runs FOLDER, with its order, one line of JSON, at its standard input
-
-
 def order(run: Run, threads: int, compiled: bool) -> bytes:
-    """What a worker is told to do."""
+    """What a worker process is told to do, in one line of JSON (see worker.py)."""
     return json.dumps({"run": run.as_dict(), "threads": threads, "compiled": compiled}).encode() + b"\n"
-
-
-def _work(folder: Path) -> int:
-    """Do what is ordered -> exit status. The last line of the standard error says why it failed."""
-    todo = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_follow, daemon=True).start()
-    torch.set_num_threads(todo["threads"])
-    try:
-        run_in_study(folder, Run.from_dict(todo["run"]), todo["compiled"])
-    except Busy:
-        return BUSY
-    except Exception as e:
-        print(reason(e), file=sys.stderr)
-        return 1
-    return 0
-
-
-def _follow() -> None:
-    """End with the study: when it is gone, however it went, the pipe from it closes."""
-    with contextlib.suppress(OSError):
-        while os.read(0, 1):  # past sys.stdin, whose lock a waiting thread would hold when the interpreter ends
-            pass
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(_work(Path(sys.argv[1])))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from fourierqk.lock import make, taken
-from fourierqk.records.library import write_atomic
+from fourierqk.records import write_atomic
 from fourierqk.studies.design import Run, open_corpus
 from fourierqk.studies.runs import recorded, workplace
-from fourierqk.training.checkpoint import CHECKPOINT, steps_done
+from fourierqk.training import CHECKPOINT, steps_done
 
 __all__ = ["Tally"]
 

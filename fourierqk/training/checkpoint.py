@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fourierqk.data.corpus import Corpus
+from fourierqk.data import Corpus
 from fourierqk.filters import FeatureMap, _Centre
-from fourierqk.records.library import read_tensors, write_tensors
+from fourierqk.records import read_tensors, write_tensors
 
 __all__ = [
     "CHECKPOINT", "architecture", "check", "differences", "fill", "identity", "kept", "restore", "save", "steps_done",

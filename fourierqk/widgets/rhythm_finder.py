@@ -2,7 +2,7 @@
 import torch
 import traitlets as t
 
-from fourierqk.data.spectrum import Spectrum, text_spectrum
+from fourierqk.data import Spectrum, text_spectrum
 from fourierqk.widgets import Widget, module
 
 WINDOW = 256  # tokens

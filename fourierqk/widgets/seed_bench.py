@@ -6,7 +6,7 @@ import math
 import torch
 import traitlets as t
 
-from fourierqk.records.tables import t_quantile
+from fourierqk.records import t_quantile
 from fourierqk.widgets import Widget, module, uniform
 
 STUDIES, MOST = 40, 10  # studies, seeds of a study

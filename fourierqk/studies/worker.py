@@ -1,0 +1,44 @@
+"""A process that carries out one run of a study: ``python -m fourierqk.studies.worker FOLDER``.
+
+Its order, one line of JSON (`runs.order`), comes through the standard input, which stays open as long as the study is
+at work. The exit status is 0, BUSY, or 1; then the last line of the standard error says why the run failed.
+"""
+import contextlib
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+import torch
+
+from fourierqk.lock import Busy
+from fourierqk.studies.design import Run
+from fourierqk.studies.runs import BUSY, reason, run_in_study
+
+
+def _work(folder: Path) -> int:
+    """Do what is ordered -> exit status."""
+    todo = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_follow, daemon=True).start()
+    torch.set_num_threads(todo["threads"])
+    try:
+        run_in_study(folder, Run.from_dict(todo["run"]), todo["compiled"])
+    except Busy:
+        return BUSY
+    except Exception as e:
+        print(reason(e), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _follow() -> None:
+    """End with the study: when it is gone, however it went, the pipe from it closes."""
+    with contextlib.suppress(OSError):
+        while os.read(0, 1):  # past sys.stdin, whose lock a waiting thread would hold when the interpreter ends
+            pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(_work(Path(sys.argv[1])))
