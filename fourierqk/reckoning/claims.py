@@ -166,10 +166,10 @@ CLAIMS = (
         "paper_morlet_correlation",
     ),
     Claim(
-        "the boundary lets the future in",
-        "the periodic boundary of the DFT is how the future gets in",
+        "an even kernel lets the future in",
+        "an even kernel couples every position to future tokens, and the boundary of the DFT is a further risk",
         "where-it-gets-in",
-        judges.boundary,
+        judges.look_ahead,
     ),
     Claim(
         "the collapse prevents the leak",

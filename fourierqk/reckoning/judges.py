@@ -13,8 +13,8 @@ from fourierqk.training import PRESETS
 from fourierqk.zoo import PERIODS
 
 __all__ = [
-    "VERDICTS", "Finding", "baseline", "best_of", "boundary", "causal", "changes_nothing", "coverage_law", "gains",
-    "gap_rule", "harms", "leak", "periods", "ranks", "two_numbers", "untested",
+    "VERDICTS", "Finding", "baseline", "best_of", "causal", "changes_nothing", "coverage_law", "gains", "gap_rule",
+    "harms", "leak", "look_ahead", "periods", "ranks", "two_numbers", "untested",
 ]  # fmt: skip
 
 VERDICTS = {
@@ -171,10 +171,10 @@ def causal(*readings: str) -> Judge:
     return judge
 
 
-def boundary(e: Evidence) -> Finding:
-    """If only the ends let the future in, the middle of the window could not be better than the honest loss allows."""
+def look_ahead(e: Evidence) -> Finding:
+    """Far from both ends the boundary has no say: what is gained there beyond the honest loss comes by the kernel."""
     d, whole, honest = e.middle("fourier-qk"), e.gain("fourier-qk", "ordered").mean, e.gain("fourier-qk", "honest").mean
-    verdict = "does not hold here" if d < min(0.0, honest) - WORTH else "undecided"
+    verdict = "holds" if d < min(0.0, honest) - WORTH else "undecided"
     where = f"{d:+.2f} in the middle third of the window, far from both ends, {whole:+.2f} in all"
     ours = f"`fourier-qk` minus `{BASE}`: {where}"
     return Finding(verdict, ours)
