@@ -10,7 +10,8 @@ from pathlib import Path
 
 import torch
 
-from fourierqk.records import markdown, provenance, rows, runs_in, write_json
+from fourierqk.records import markdown, provenance, rows, runs_in
+from fourierqk.storage import write_json
 from fourierqk.studies import conduct, preset, study
 from fourierqk.training import Preset, describe, pick_device, pick_precision
 from fourierqk.training.loop import _step, optimiser

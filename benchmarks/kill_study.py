@@ -14,7 +14,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from fourierqk.records import read_json, runs_in
+from fourierqk.records import runs_in
+from fourierqk.storage import read_json
 from fourierqk.studies import Run, conduct, workplace
 from fourierqk.training import Preset, TrainConfig, steps_done
 

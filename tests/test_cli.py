@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fourierqk import cli
 from fourierqk.data.corpus import text, verse
 from fourierqk.losses import floor, honest_loss, ordered_loss
-from fourierqk.records.library import read_json
+from fourierqk.storage import read_json
 from fourierqk.studies import runs
 from fourierqk.training.loop import PRESETS, Preset, TrainConfig, load
 from fourierqk.zoo import SYSTEMS

@@ -17,8 +17,8 @@ from test_runs import close, measured, tiny, write_text
 from typer.testing import CliRunner
 
 from fourierqk import cli
-from fourierqk.lock import hold, taken
-from fourierqk.records.library import read_json, runs_in
+from fourierqk.records.library import runs_in
+from fourierqk.storage import hold, read_json, taken
 from fourierqk.studies.cluster import conduct_on_ray
 from fourierqk.studies.design import STUDIES, Run
 from fourierqk.studies.runs import run_in_study, workplace

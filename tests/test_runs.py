@@ -21,11 +21,11 @@ from typer.testing import CliRunner
 from fourierqk import audit, build, verse
 from fourierqk.analysis.phases import coverage, future_share
 from fourierqk.cli import app
-from fourierqk.lock import hold
 from fourierqk.losses import honest_loss, loss_by_position, ordered_loss, truncated_loss
 from fourierqk.model import generate
 from fourierqk.records import tables
-from fourierqk.records.library import by_system, folder, read_json, runs_in, study, write_json
+from fourierqk.records.library import by_system, folder, runs_in, study
+from fourierqk.storage import hold, read_json, write_json
 from fourierqk.studies.design import FIRST, STUDIES, Run, Study, open_corpus
 from fourierqk.studies.design import study as find_study
 from fourierqk.studies.measurement import SCHEMA

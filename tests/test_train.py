@@ -18,9 +18,8 @@ import torch
 
 from fourierqk import GPT, CausalFilter, Gaussian, GPTConfig, Unit
 from fourierqk.data.corpus import Corpus
-from fourierqk.lock import Busy, hold, taken
 from fourierqk.model import filter_parameters
-from fourierqk.records.library import read_json, read_tensors, write_json, write_tensors
+from fourierqk.storage import Busy, hold, read_json, read_tensors, taken, write_json, write_tensors
 from fourierqk.training.loop import PRESETS, History, TrainConfig, load, optimiser, schedule, train
 from fourierqk.zoo import SYSTEMS, build
 

@@ -16,7 +16,8 @@ from fourierqk import PRESETS, SYSTEMS, Causal, Corpus, Filter, Gaussian, Morlet
 from fourierqk.causality import audit
 from fourierqk.losses import floor, honest_loss, ordered_loss
 from fourierqk.model import GPT, GPTConfig
-from fourierqk.records import provenance, write_json
+from fourierqk.records import provenance
+from fourierqk.storage import write_json
 
 __all__ = ["FILTERS", "STUDIES", "main", "run"]
 

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from fourierqk.data import Corpus, shakespeare, text_spectrum
 from fourierqk.data.corpus import LEVELS
-from fourierqk.records import provenance, write_json
+from fourierqk.records import provenance
+from fourierqk.storage import write_json
 
 __all__ = ["LEVELS", "main", "measure", "name", "signals"]
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from fourierqk.records import folder, read_json
+from fourierqk.records import folder
+from fourierqk.storage import read_json
 
 __all__ = ["Peak", "Spectrum", "recorded_spectra", "text_spectrum"]
 

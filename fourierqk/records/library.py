@@ -1,4 +1,4 @@
-"""Files that are whole or absent: JSON records and safetensors checkpoints, written beside their place and moved in."""
+"""Records of runs: what made them, where ours lie, and which runs a folder holds."""
 import json
 import os
 import platform
@@ -9,88 +9,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+from fourierqk.storage import read_json
 
-__all__ = [
-    "by_system", "folder", "leaf", "missing", "now", "provenance", "read_json", "read_tensors", "runs_in", "study",
-    "sweep", "table", "write_atomic", "write_json", "write_tensors",
-]  # fmt: skip
-
-
-def write_atomic(path: str | Path, data: bytes) -> None:
-    """Write a file so that a reader, or a crash at any moment, finds the old file or the new one, never a part.
-
-    OSError names the path and says what failed (no such folder, no permission, disk full); the old file is then intact.
-    """
-    path = Path(path)
-    temp = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temp, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())  # the bytes reach the disk before the name does
-        os.replace(temp, path)
-    except OSError as e:
-        raise OSError(e.errno, f"cannot write {path}: {e.strerror}. What was there before is intact") from e
-    finally:
-        try:
-            temp.unlink(missing_ok=True)
-        except OSError:  # the folder cannot be reached at all: the first error says so
-            pass
-
-
-def sweep(path: str | Path) -> None:
-    """Remove what writers of a file left beside it when they were killed. Only for who alone may write it now."""
-    path = Path(path)
-    for left in path.parent.glob(f".{path.name}.*.tmp"):
-        left.unlink(missing_ok=True)
-
-
-def write_json(path: str | Path, record: Mapping[str, Any]) -> None:
-    """Write a record as indented JSON, atomically. ValueError where it holds NaN or infinity, unknown to JSON."""
-    write_atomic(path, (json.dumps(record, indent=1, allow_nan=False) + "\n").encode())
-
-
-def read_json(path: str | Path) -> dict[str, Any]:
-    """Read a record. FileNotFoundError where there is none, ValueError where it is no JSON object, or has a NaN."""
-
-    def refuse(constant: str) -> None:
-        raise ValueError(f"it holds {constant}")
-
-    try:
-        record = json.loads(Path(path).read_bytes(), parse_constant=refuse)
-    except (ValueError, RecursionError) as e:
-        raise ValueError(f"{path} is not JSON ({e}): it is torn or not a record") from e
-    if not isinstance(record, dict):
-        raise ValueError(f"{path} holds a JSON {type(record).__name__}, a record is an object")
-    return record
-
-
-def write_tensors(path: str | Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
-    """Write tensors and what is to be known about them as one safetensors file, atomically."""
-    from safetensors.torch import save
-
-    own = {name: t.detach().cpu().contiguous().clone() for name, t in tensors.items()}  # tied weights are stored twice
-    write_atomic(path, save(own, {"fourierqk": json.dumps(about, allow_nan=False)}))
-
-
-def read_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what `write_tensors` wrote -> (tensors, about).
-
-    FileNotFoundError where there is none, ValueError where the file is torn or of another maker.
-    """
-    from safetensors import SafetensorError, safe_open
-
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not there")
-    try:
-        with safe_open(str(path), "pt") as f:
-            about = json.loads((f.metadata() or {})["fourierqk"])
-            return {name: f.get_tensor(name) for name in f.keys()}, about
-    except KeyError:
-        raise ValueError(f"{path} is a safetensors file, but not one of fourierqk's: move it away") from None
-    except (SafetensorError, ValueError) as e:
-        raise ValueError(f"{path} is torn or not a safetensors file ({e}): move it away") from e
+__all__ = ["by_system", "folder", "leaf", "missing", "now", "provenance", "runs_in", "study", "table"]
 
 
 def provenance() -> dict[str, Any]:

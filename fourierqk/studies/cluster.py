@@ -24,9 +24,9 @@ from typing import Any
 import torch
 
 from fourierqk.data import Corpus
-from fourierqk.lock import Busy, hold, taken
 from fourierqk.progress import progress_bar
-from fourierqk.records import provenance, sweep, write_atomic, write_json
+from fourierqk.records import provenance
+from fourierqk.storage import Busy, hold, sweep, taken, write_atomic, write_json
 from fourierqk.studies.design import Run
 from fourierqk.studies.runs import carry_out, reason, workplace
 from fourierqk.studies.tally import Tally

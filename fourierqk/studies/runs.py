@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from fourierqk.data import Corpus
-from fourierqk.lock import hold
-from fourierqk.records import missing, now, provenance, read_json, sweep, write_json
+from fourierqk.records import missing, now, provenance
+from fourierqk.storage import hold, read_json, sweep, write_json
 from fourierqk.studies.design import Run, open_corpus
 from fourierqk.studies.measurement import SCHEMA, measure
 from fourierqk.training import RECORD, differences, train

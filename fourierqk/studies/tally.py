@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fourierqk.lock import make, taken
-from fourierqk.records import write_atomic
+from fourierqk.storage import make_folder, taken, write_atomic
 from fourierqk.studies.design import Run, open_corpus
 from fourierqk.studies.runs import recorded, workplace
 from fourierqk.training import CHECKPOINT, steps_done
@@ -24,7 +23,7 @@ class Tally:
 
     def __init__(self, runs: Sequence[Run], folder: str | Path) -> None:
         self.runs, self.folder = runs, Path(folder)
-        _try_to_write(make(self.folder / "runs"))
+        _try_to_write(make_folder(self.folder / "runs"))
         self.corpora = {name: open_corpus(name) for name in {run.corpus for run in runs}}
         self.waiting, self.failed, self.done, self.told = [], {}, set(), set()
         self.total = sum(run.size.train.steps for run in runs)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from fourierqk.lock import Busy
+from fourierqk.storage import Busy
 from fourierqk.studies.design import Run
 from fourierqk.studies.runs import BUSY, reason, run_in_study
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from fourierqk.data import Corpus
 from fourierqk.filters import FeatureMap, _Centre
-from fourierqk.records import read_tensors, write_tensors
+from fourierqk.storage import read_tensors, write_tensors
 
 __all__ = [
     "CHECKPOINT", "architecture", "check", "differences", "fill", "identity", "kept", "restore", "save", "steps_done",

@@ -17,11 +17,10 @@ from torch import Tensor, nn
 
 from fourierqk.data import Corpus
 from fourierqk.filters import _Centre
-from fourierqk.lock import hold
 from fourierqk.losses import honest_loss, ordered_loss
 from fourierqk.model import GPTConfig, filter_parameters
 from fourierqk.progress import progress_bar
-from fourierqk.records import read_json, sweep
+from fourierqk.storage import hold, read_json, sweep
 from fourierqk.training import checkpoint
 from fourierqk.training.hardware import describe, mix, own_generator, peak_memory, pick_device, pick_precision
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
