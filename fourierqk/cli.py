@@ -8,16 +8,17 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
-from torch import nn
+from torch import Tensor, nn
 
 from fourierqk import reckoning
 from fourierqk.adapter import Model
 from fourierqk.causality import audit as examine
 from fourierqk.data import Corpus
+from fourierqk.data import text as read_text
 from fourierqk.foreign import from_file
 from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
@@ -30,6 +31,7 @@ from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
 EXIT = {"causal": 0, "leaks": 1, "inconclusive": 3}
+PAPERS_TEXT = "shakespeare"  # on which its claims are made
 
 app = typer.Typer(
     help="Spectral attention: train the paper's systems, and ask whether they read the future.",
@@ -52,6 +54,10 @@ def train(
     corpus: Annotated[str, typer.Option(help="verse (of known entropy), shakespeare, or a text file.")] = "verse",
     preset: Annotated[str, typer.Option(help=f"Size of model and training: {', '.join(PRESETS)}.")] = "tiny",
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps, instead of the preset's.")] = None,
+    length: Annotated[int | None, typer.Option(min=2, help="Tokens in a window, instead of the preset's.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Windows a step, instead of the preset's.")] = None,
+    lr: Annotated[float | None, typer.Option(help="Learning rate, instead of the preset's.")] = None,
+    filter_lr: Annotated[float | None, typer.Option(help="Of what filters learn [10 times the other rate].")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the first weights, the order of the data, and dropout.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run [runs/SYSTEM-CORPUS-PRESET-sSEED].")] = None,
     device: Annotated[str, typer.Option(help="auto takes a GPU if there is one.")] = "auto",
@@ -61,13 +67,19 @@ def train(
     with _failures():
         look_up(system)
         size, data = find_preset(preset), open_corpus(corpus)
-        how = replace(size.train, steps=steps or size.train.steps, seed=seed, device=device)
-        run = Run(system, corpus, preset, replace(size, train=how))
+        given = _given(steps=steps, batch=batch, lr=lr, filter_lr=filter_lr)
+        how = replace(size.train, **given, seed=seed, device=device)
+        run = Run(system, corpus, preset, replace(size, train=how, **_given(block_size=length)))
         out = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{system}-{data.name}-{preset}-s{seed}")
         resume = not restart and (out / CHECKPOINT).exists()
         typer.echo(f"{'Going on with' if resume else 'Training'} {system} on {data.name} in {out}", err=True)
         record = carry_out(run, data, out, resume=not restart)
         typer.echo(summary(record) + f"\n  kept      the weights of step {record['history']['best_step']}, in {out}")
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Those of the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 class Where(StrEnum):
@@ -80,6 +92,8 @@ class Where(StrEnum):
 @app.command()
 def study(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"One of {', '.join(STUDIES)}.")],
+    systems: Annotated[str | None, typer.Option(metavar="A,B,...", help="Systems, instead of the study's.")] = None,
+    corpus: Annotated[str | None, typer.Option(help="verse, shakespeare or a file, instead of the study's.")] = None,
     preset: Annotated[str | None, typer.Option(help=f"{', '.join(PRESETS)}, instead of the study's.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, instead of the study's.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps, instead of the preset's.")] = None,
@@ -98,7 +112,8 @@ def study(
     Repeat the command after a stop, and it goes on; several may work on one folder. Exit status 1: some runs failed.
     """
     with _failures():
-        runs = find_study(name, preset=preset, seeds=seeds, steps=steps).runs()
+        names = systems and tuple(s.strip() for s in systems.split(","))
+        runs = find_study(name, systems=names, corpus=corpus, preset=preset, seeds=seeds, steps=steps).runs()
         out = out or Path("runs") / name
         if on is Where.ray:
             if jobs:
@@ -144,6 +159,8 @@ def reckon(
     """Set the claims of the paper beside your own records, as Markdown. What they cannot tell is "not tested"."""
     with _failures():
         evidence = Evidence(*(_readable(folder) if folder else {} for folder in (seeds, once, elsewhere)))
+        if evidence.text != PAPERS_TEXT:
+            typer.echo(f"fourierqk: these runs are on {evidence.text}, the paper's on {PAPERS_TEXT}", err=True)
         typer.echo(reckoning.markdown(reckoning.reckon(evidence)))
 
 
@@ -175,11 +192,23 @@ def sample(
     """Let a trained model write. While it writes there is no future to read, whatever it was trained on."""
     with _failures(Exception):  # a folder can hold anything
         model, record = load(folder)
-        one = torch.zeros(1, dtype=torch.int64)
-        letters = Corpus(record["corpus"]["name"], one, one, tuple(record["vocab"]))
+        letters = _letters(record)
         start = prompt or ("\n" if "\n" in letters.vocab else letters.vocab[0])
         ids = generate(model, letters.encode(start)[None], length, temperature, seed)
         typer.echo(letters.decode(ids[0]))
+
+
+def _letters(record: dict[str, Any]) -> Corpus:
+    """The corpus of a record as far as the record knows it: its vocabulary, to encode and decode by."""
+    one = torch.zeros(1, dtype=torch.int64)
+    return Corpus(record["corpus"]["name"], one, one, tuple(record["vocab"]))
+
+
+def _probed(path: Path, letters: Corpus | None) -> Tensor:
+    """The ids of a text file (N,): by the vocabulary of the trained run, else by the file's own sorted characters."""
+    own = read_text(path)
+    ids = torch.cat([own.train, own.val])
+    return ids if letters is None else letters.encode(own.decode(ids))
 
 
 @app.command()
@@ -197,6 +226,9 @@ def audit(
         list[str] | None, typer.Option(help="Ask also: train (in training mode), batch (across its rows). Repeatable.")
     ] = None,
     preset: Annotated[str, typer.Option(help=f"Size of a system built anew: {', '.join(PRESETS)}.")] = "tiny",
+    text: Annotated[
+        Path | None, typer.Option(help="A text to probe with, where triggers may be rare in random tokens.")
+    ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Futures to try at each cut.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Of the weights and the probes.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (see `Audit.as_dict`).")] = False,
@@ -205,14 +237,15 @@ def audit(
     with _failures(Exception):  # status 1 must mean that it leaks, never that something broke
         torch.manual_seed(seed)
         with redirect_stdout(sys.stderr):  # what a stranger's code prints is no part of the answer
-            subject = _subject(model, folder, checkpoint, vocab, length, preset)
+            subject, letters = _subject(model, folder, checkpoint, vocab, length, preset)
         cfg = getattr(subject, "cfg", None)
         tokens = vocab or getattr(cfg, "vocab_size", None)
         if tokens is None:
             raise ValueError("this model does not say how many tokens it knows: give --vocab")
         first, *more = length or [getattr(cfg, "block_size", 256)]
         with redirect_stdout(sys.stderr):
-            result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed)
+            ids = _probed(text, letters) if text else None
+            result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed, text=ids)
         typer.echo(json.dumps(result.as_dict(), indent=2) if as_json else str(result))
     raise typer.Exit(EXIT[result.verdict])
 
@@ -220,24 +253,27 @@ def audit(
 def _subject(
     model: str | None, folder: Path | None, checkpoint: Path | None, vocab: int | None, length: list[int] | None,
     preset: str,
-) -> Model:  # fmt: skip
-    """What the words on the command line stand for: a trained system, one built anew, or a stranger's model."""
+) -> tuple[Model, Corpus | None]:  # fmt: skip
+    """What the words on the command line stand for: a trained system, one built anew, or a stranger's model.
+
+    With it the text that it was trained on, as far as its vocabulary, where that is known.
+    """
     if folder is not None:
         trained, record = load(folder)
         if model not in (None, record["system"]):
             raise ValueError(f"{folder} holds {record['system']}, not {model}")
         if vocab not in (None, trained.cfg.vocab_size):
             raise ValueError(f"{folder} was trained on {trained.cfg.vocab_size} tokens: leave --vocab {vocab} out")
-        return trained
+        return trained, _letters(record)
     if model is None:
         raise ValueError("name a system to audit, a model in a file (FILE.py:NAME), or a trained system with --dir")
     if ".py:" in model:
-        return from_file(model, checkpoint)
+        return from_file(model, checkpoint), None
     if model.endswith(".py"):
         raise ValueError(f"{model} is a file: name the function in it that makes the model, {model}:NAME")
     if checkpoint is not None:
         raise ValueError("--checkpoint fills a model from a file (FILE.py:NAME); a trained system is named by --dir")
-    return _fresh(model, vocab or 65, max(length or [256]), preset)
+    return _fresh(model, vocab or 65, max(length or [256]), preset), None
 
 
 @contextmanager

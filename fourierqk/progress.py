@@ -3,8 +3,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any
+from typing import IO, Any
 
 __all__ = ["progress_bar"]
 
@@ -13,21 +12,60 @@ __all__ = ["progress_bar"]
 def progress_bar(
     wanted: bool | None, total: int, done: int = 0, unit: str = "step", delay: float = 0
 ) -> Iterator[Any]:
-    """A tqdm bar, or a stand-in. wanted: None means in a terminal or notebook, unless FOURIERQK_PROGRESS=0.
+    """A tqdm bar in a terminal or notebook, elsewhere lines; nothing with wanted=False.
 
-    delay: seconds before it shows. `write(line, file)` prints a line and spoils no bar; with wanted=False, nothing.
+    wanted: None means unless FOURIERQK_PROGRESS=0, which still lets `write(line, file)` print. delay: seconds before
+    a bar shows. `set_postfix` is called once an evaluation: without a bar, that is a line each.
     """
-    silent = wanted is False
-    if wanted is None:
-        seen = sys.stderr.isatty() or "ipykernel" in sys.modules
-        wanted = seen and os.environ.get("FOURIERQK_PROGRESS") != "0"
-    tqdm = _tqdm() if wanted else None
+    if wanted is None and os.environ.get("FOURIERQK_PROGRESS") == "0":
+        yield _Quiet()
+        return
+    if wanted is False:
+        yield _Silent()
+        return
+    seen = wanted or sys.stderr.isatty() or "ipykernel" in sys.modules
+    tqdm = _tqdm() if seen else None
     if tqdm is None:
-        write = (lambda line, file: None) if silent else (lambda line, file: print(line, file=file, flush=True))
-        yield SimpleNamespace(update=lambda n=1: None, set_postfix=lambda **_: None, write=write)
+        yield _Lines(total, done, unit)
         return
     with tqdm(total=total, initial=done, unit=unit, delay=delay, dynamic_ncols=True) as bar:
         yield bar
+
+
+class _Silent:
+    """A bar that nobody sees."""
+
+    def update(self, n: int = 1) -> None:
+        pass
+
+    def set_postfix(self, **values: object) -> None:
+        pass
+
+    def write(self, line: str, file: IO[str]) -> None:
+        pass
+
+
+class _Quiet(_Silent):
+    """One that prints what it is told to."""
+
+    def write(self, line: str, file: IO[str]) -> None:
+        print(line, file=file, flush=True)
+
+
+class _Lines(_Quiet):
+    """One that also prints a line whenever it has got on and is given values: a log, where no terminal shows a bar."""
+
+    def __init__(self, total: int, done: int, unit: str) -> None:
+        self.total, self.done, self.unit, self.told = total, done, unit, done
+
+    def update(self, n: int = 1) -> None:
+        self.done += n
+
+    def set_postfix(self, **values: object) -> None:
+        if self.done > self.told:
+            self.told = self.done
+            said = ", ".join(f"{name} {value}" for name, value in values.items())
+            self.write(f"{self.unit} {self.done} of {self.total}: {said}", sys.stderr)
 
 
 def _tqdm() -> Any:

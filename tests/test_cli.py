@@ -125,6 +125,63 @@ def test_train_reads_a_file_of_ones_own():
     assert record["corpus"]["sha256"] == text("my notes.txt").sha256
 
 
+def test_what_a_preset_sets_can_be_given():
+    options = ("--length", 8, "--batch", 2, "--lr", 2e-3, "--filter-lr", 5e-2, "--steps", 4)
+    result = run("train", "fourier-qk", "--out", "run", *options)
+    assert result.exit_code == 0, result.output
+    record = read_json("run/record.json")
+    assert record["model"]["block_size"] == 8
+    assert [record["train"][k] for k in ("batch", "lr", "filter_lr", "steps")] == [2, 2e-3, 5e-2, 4]
+    assert "lr = -1.0 must be a number above 0" in refused(run("train", "base-dot", "--lr", -1))
+
+
+def test_without_a_terminal_an_evaluation_is_a_line(monkeypatch):
+    monkeypatch.delenv("FOURIERQK_PROGRESS", raising=False)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # nbval has loaded it: this is no notebook
+    said = run("train", "base-dot", "--out", "run").stderr.splitlines()
+    h = read_json("run/record.json")["history"]
+    each = zip(h["steps"], h["ordered"], h["honest"], strict=True)
+    assert [line for line in said if line.startswith("step ")] == [
+        f"step {n} of 12: ordered {ordered:.3f}, honest {honest:.3f}" for n, ordered, honest in each
+    ]
+    monkeypatch.setenv("FOURIERQK_PROGRESS", "0")
+    assert "step " not in run("train", "base-dot", "--out", "quiet").stderr
+
+
+def test_a_study_of_systems_and_a_text_of_ones_own(monkeypatch):
+    Path("mine.txt").write_text("to be, or not to be: that is the question. " * 60)
+    asked = []
+    monkeypatch.setattr(cli, "conduct", lambda runs, out, **_: asked.extend(runs) or {})
+    Path("runs/verse-tiny").mkdir(parents=True)
+    options = ("--systems", "base-dot, fourier-qk", "--corpus", "mine.txt", "--seeds", 2)
+    assert run("study", "verse-tiny", *options).exit_code == 0
+    assert [(r.system, r.corpus, r.seed) for r in asked] == [
+        (system, "mine.txt", seed) for seed in (0, 1) for system in ("base-dot", "fourier-qk")
+    ]
+    assert "did you mean" in refused(run("study", "verse-tiny", "--systems", "base-dot,fourier-kq"))
+
+
+def test_claims_weighed_on_another_text_say_so():
+    folder = ROOT / "book" / "records"
+    assert run("reckon", folder / "shakespeare-small").stderr == ""
+    said = run("reckon", folder / "verse-tiny")
+    assert said.exit_code == 0 and "these runs are on verse, the paper's on shakespeare" in said.stderr
+
+
+def test_the_probes_can_be_cut_from_a_text(monkeypatch):
+    run("train", "base-dot", "--out", "run", "--steps", 4)
+    sentence, asked = "".join(verse().vocab[:9]) * 20, []
+    Path("probes.txt").write_text(sentence)
+    monkeypatch.setattr(cli, "examine", lambda *_, text, **__: asked.append(text) or sys.exit())
+    run("audit", "--dir", "run", "--text", "probes.txt")
+    run("audit", "base-dot", "--text", "probes.txt")
+    letters = sorted({*sentence})
+    assert verse().decode(asked[0]) == sentence
+    assert "".join(letters[i] for i in asked[1]) == sentence
+    Path("probes.txt").write_text("\u2603" * 200)
+    assert "has no '\u2603'" in refused(run("audit", "--dir", "run", "--text", "probes.txt"))
+
+
 @pytest.mark.parametrize(
     "args, says",
     [
