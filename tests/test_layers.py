@@ -19,8 +19,8 @@ filters combinators channels model zoo
 records.library records.tables records
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data
 losses
-causality.rounding causality.probes causality.bench causality.locate causality.examine causality.verdict
-causality.procedure causality
+causality.rounding causality.steadiness causality.probes causality.bench causality.locate causality.examine
+causality.verdict causality.procedure causality
 specimens.models specimens.rivals specimens
 analysis.phases analysis
 training.hardware training.presets training.checkpoint training.loop training

@@ -1,9 +1,9 @@
-"""Monte Carlo arithmetic against the round-off that torch really makes; steadiness against movements we made up."""
+"""Monte Carlo arithmetic against the round-off that torch really makes."""
 import pytest
 import torch
 from torch import nn
 
-from fourierqk.causality.rounding import KEYS, Rounding, grain, shake, steadiness
+from fourierqk.causality.rounding import Rounding, grain, shake
 
 DTYPES = [torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.complex64, torch.complex128]
 
@@ -80,53 +80,3 @@ def test_in_place_operations_round_too() -> None:
     with Rounding(1):
         y.mul_(1.5)
     assert not torch.equal(y, x * 1.5) and torch.allclose(y, x * 1.5, rtol=1e-5)
-
-
-def told(mean: float, spread: float, n: int = 2000, seed: int = 0):  # noqa: ANN201
-    """Movements of a given mean and scatter, new for each key."""
-    base = torch.randn(n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-    def move(key: int) -> tuple[torch.Tensor, torch.Tensor]:
-        rng = torch.Generator().manual_seed(1000 * seed + key + 1)
-        return mean * base + spread * torch.randn(n, generator=rng, dtype=torch.float64), torch.zeros(n)
-
-    return move
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_scatter_is_round_off_and_repetition_a_dependence(seed: int) -> None:
-    assert steadiness(told(0, 1, seed=seed), 1.0).repeats is False
-    assert steadiness(told(1, 1e-3, seed=seed), 1.0).repeats is True
-    assert steadiness(told(0, 0, seed=seed), 1.0).repeats is False
-
-
-def test_one_steady_movement_among_many_loose_ones_is_found() -> None:
-    loose = told(0, 1)
-
-    def move(key: int) -> tuple[torch.Tensor, torch.Tensor]:
-        d, least = loose(key)
-        d[77] = 2.0 + 1e-3 * d[77]
-        return d, least
-
-    found = steadiness(move, 1.0)
-    assert found.repeats and found.which == 77 and 0.5 < found.noise < 5
-
-
-def test_what_never_scatters_counts_by_its_size_alone() -> None:
-    still = torch.zeros(10)
-    for size, repeats in ((1.0, True), (1e-3, True), (1e-6, False)):
-        assert steadiness(lambda key, size=size: (torch.full((10,), size), still), 1.0).repeats is repeats
-    least = torch.full((10,), 2.0)
-    assert steadiness(lambda key: (torch.ones(10), least), 1.0).repeats is False  # too small beside what moved
-
-
-def test_chance_alone_is_hardly_ever_a_dependence() -> None:
-    verdicts = [steadiness(told(0, 1, n=4000, seed=s), 1.0).repeats for s in range(60)]
-    assert verdicts.count(True) == 0 and verdicts.count(None) <= 3
-
-
-def test_keys_are_all_that_is_asked_for() -> None:
-    asked = []
-    move = told(0.8, 0.25)
-    steadiness(lambda key: asked.append(key) or move(key), 1.0)
-    assert min(asked) == 0 and max(asked) < KEYS

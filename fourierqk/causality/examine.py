@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from fourierqk.causality.locate import Place, locate
 from fourierqk.causality.probes import Bench, Movement, Pair, Plan, Subject, alike, change, measure
-from fourierqk.causality.rounding import ULPS, Steadiness, steadiness
+from fourierqk.causality.rounding import ULPS
+from fourierqk.causality.steadiness import Steadiness, steadiness
 
 __all__ = ["Finding", "beside", "examine", "rerandomised"]
 

@@ -10,7 +10,8 @@ from torch.utils._pytree import tree_leaves
 
 from fourierqk.adapter import at_rest, logits, roots
 from fourierqk.causality.probes import Pair, Subject, change
-from fourierqk.causality.rounding import EXACT, ULPS, grain, largest, steadiness
+from fourierqk.causality.rounding import ULPS, grain
+from fourierqk.causality.steadiness import EXACT, largest, steadiness
 
 __all__ = ["Place", "locate"]
 
