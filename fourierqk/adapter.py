@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Model", "at_rest", "block_size", "device_of", "logits", "modules_of", "roots"]
+__all__ = ["Model", "at_rest", "block_size", "device_of", "logits", "modules_of", "roots", "vocab_size"]
 
 SEARCHED = 20_000  # objects to look into for modules, at most
 _EMPTY = CellType()  # of a closure whose variable is not set yet
@@ -83,10 +83,23 @@ def _device(modules: list[nn.Module]) -> torch.device:
 
 
 def block_size(model: Model) -> int | None:
-    """The longest text a model says it can read (`cfg` or `config`, the usual names), None when it does not say."""
+    """The longest text a model says it can read (`cfg` or `config`, the usual names), None when it does not say.
+
+    block_size comes last: BigBird and MiniMax, whose max_position_embeddings is the length, call a chunk so.
+    """
+    return _says(model, "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "sequence_len", "block_size")
+
+
+def vocab_size(model: Model) -> int | None:
+    """How many different tokens a model says it knows, None when it does not say."""
+    return _says(model, "vocab_size")
+
+
+def _says(model: Model, *names: str) -> int | None:
+    """The first of these numbers that a configuration of the model holds."""
     for m in (model, *roots(model)):
         for holder in (getattr(m, "cfg", None), getattr(m, "config", None)):
-            for name in ("block_size", "n_positions", "max_position_embeddings", "sequence_len"):
+            for name in names:
                 n = getattr(holder, name, None)
                 if isinstance(n, int) and n > 0:
                     return n
@@ -95,15 +108,22 @@ def block_size(model: Model) -> int | None:
 
 @contextmanager
 def at_rest(model: Model, training: bool = False) -> Iterator[None]:
-    """Eval mode without gradients, or training mode with them; no autocast; modes are put back afterwards."""
+    """Eval mode without gradients, or training mode with them; no autocast; modes are put back afterwards.
+
+    The fused path of torch's Transformer layers stays off: it runs in eval mode without gradients alone, and takes any
+    number in a mask for minus infinity. What trains is judged, and what trains adds the mask as it is.
+    """
     modules = modules_of(model)
     modes = [(m, m.training) for m in modules if hasattr(m, "training")]  # a frozen script has no mode left
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
     try:
         for m, _ in modes:
             m.training = training  # not eval(): a mode is a flag of each module, and some override train()
         with torch.set_grad_enabled(training), torch.autocast(_device(modules).type, enabled=False):
             yield
     finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
         for m, mode in modes:
             m.training = mode
 

@@ -15,11 +15,11 @@ import typer
 from torch import Tensor, nn
 
 from fourierqk import reckoning
-from fourierqk.adapter import Model
+from fourierqk.adapter import Model, block_size, vocab_size
 from fourierqk.causality import audit as examine
 from fourierqk.data import Corpus
 from fourierqk.data import text as read_text
-from fourierqk.foreign import from_file
+from fourierqk.foreign import load_model
 from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
 from fourierqk.records import by_system, runs_in, tables
@@ -31,6 +31,7 @@ from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
 EXIT = {"causal": 0, "leaks": 1, "inconclusive": 3}
+LENGTH = 256  # tokens that an audit reads, unless the model or the user says otherwise
 PAPERS_TEXT = "shakespeare"  # on which its claims are made
 
 app = typer.Typer(
@@ -214,13 +215,14 @@ def _probed(path: Path, letters: Corpus | None) -> Tensor:
 @app.command()
 def audit(
     model: Annotated[
-        str | None, typer.Argument(metavar="SYSTEM|FILE.py:NAME", help="Built anew, or made by a function in a file.")
+        str | None,
+        typer.Argument(metavar="SYSTEM|FILE.py:NAME|PACKAGE.MODULE:NAME", help="Built anew, or made by your code."),
     ] = None,
     folder: Annotated[Path | None, typer.Option("--dir", help="Audit the trained weights in this folder.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Weights for a model from a file.")] = None,
     vocab: Annotated[int | None, typer.Option(min=2, help="Number of different tokens [a system: 65].")] = None,
     length: Annotated[
-        list[int] | None, typer.Option(min=2, help="Tokens to read [256, or its own]; repeat it for more lengths.")
+        list[int] | None, typer.Option(min=2, help="Tokens to read [256, or what it can]; repeat it for more lengths.")
     ] = None,
     axis: Annotated[
         list[str] | None, typer.Option(help="Ask also: train (in training mode), batch (across its rows). Repeatable.")
@@ -238,11 +240,11 @@ def audit(
         torch.manual_seed(seed)
         with redirect_stdout(sys.stderr):  # what a stranger's code prints is no part of the answer
             subject, letters = _subject(model, folder, checkpoint, vocab, length, preset)
-        cfg = getattr(subject, "cfg", None)
-        tokens = vocab or getattr(cfg, "vocab_size", None)
+        tokens = vocab or vocab_size(subject)
         if tokens is None:
             raise ValueError("this model does not say how many tokens it knows: give --vocab")
-        first, *more = length or [getattr(cfg, "block_size", 256)]
+        longest = block_size(subject) or LENGTH
+        first, *more = length or [min(LENGTH, longest)]
         with redirect_stdout(sys.stderr):
             ids = _probed(text, letters) if text else None
             result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed, text=ids)
@@ -267,8 +269,8 @@ def _subject(
         return trained, _letters(record)
     if model is None:
         raise ValueError("name a system to audit, a model in a file (FILE.py:NAME), or a trained system with --dir")
-    if ".py:" in model:
-        return from_file(model, checkpoint), None
+    if ":" in model:
+        return load_model(model, checkpoint), None
     if model.endswith(".py"):
         raise ValueError(f"{model} is a file: name the function in it that makes the model, {model}:NAME")
     if checkpoint is not None:

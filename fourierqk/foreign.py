@@ -1,4 +1,5 @@
-"""A model that somebody else wrote: made from a Python file, with weights from a checkpoint."""
+"""A model that somebody else wrote: made by their code, in a file or a package, with weights from a checkpoint."""
+import importlib
 import importlib.util
 import inspect
 import pickle
@@ -13,29 +14,29 @@ from torch import Tensor, nn
 
 from fourierqk.adapter import Model
 
-__all__ = ["from_file"]
+__all__ = ["load_model"]
 
 NESTED = ("state_dict", "model_state_dict", "model")  # under which trainers keep the weights in a checkpoint
 
 
-def from_file(place: str, checkpoint: Path | None = None) -> Model:
-    """The model that `path/to/file.py:name` stands for.
+def load_model(place: str, checkpoint: Path | None = None) -> Model:
+    """The model that `path/to/file.py:name` or `package.module:name` stands for.
 
     name: a function (or class) that makes the model without arguments, or the model itself: an nn.Module or a function
-    ids (B, T) -> logits (B, T, V). checkpoint: a .safetensors file, or a state_dict that torch.save wrote; nothing but
-    tensors is ever unpickled. The file itself is run. FileNotFoundError, ValueError: what is missing or does not fit.
+    ids (B, T) -> logits (B, T, V). A package is looked for in the working folder first. checkpoint: a .safetensors
+    file, or a state_dict that torch.save wrote; nothing but tensors is ever unpickled. The module itself is run.
+    FileNotFoundError, ImportError, ValueError: what is missing or does not fit.
     """
-    file, _, name = place.rpartition(":")
-    path = Path(file)
-    found = getattr(_run(path), name, None)
+    home, _, name = place.rpartition(":")
+    found = getattr(_run(Path(home)) if home.endswith(".py") else _import(home), name, None)
     if not callable(found):
-        raise ValueError(f"{path} has no {name!r} that could be called: name a function that makes the model")
+        raise ValueError(f"{home} has no {name!r} that could be called: name a function that makes the model")
     try:
-        model = found() if not isinstance(found, nn.Module) and _takes_nothing(found) else found
+        model = found if isinstance(found, nn.Module) or _reads_ids(found, place) else found()
     except SystemExit as e:
-        raise ValueError(f"{name}() in {path} ends the program ({e.code}) instead of making a model") from e
+        raise ValueError(f"{name}() in {home} ends the program ({e.code}) instead of making a model") from e
     if not callable(model):
-        raise ValueError(f"{name}() in {path} made {type(model).__name__}, no callable ids (B, T) -> logits (B, T, V)")
+        raise ValueError(f"{name}() in {home} made {type(model).__name__}, no callable ids (B, T) -> logits (B, T, V)")
     if checkpoint is not None:
         _load(model, checkpoint)
     return model
@@ -54,24 +55,51 @@ def _run(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except SystemExit as e:
         raise ValueError(f"{path} ends the program when it is run ({e.code}): guard it with `if __name__ ...`") from e
+    except ImportError as e:
+        if "relative import" not in str(e):
+            raise
+        raise ValueError(f"{path} imports from its own package ({e}): name it as package.module:NAME instead") from e
     return module
 
 
-def _takes_nothing(found: Any) -> bool:
+def _import(name: str) -> ModuleType:
+    """A module by its dotted name, as `python -m` would find it."""
+    sys.path.insert(0, "")  # the working folder
     try:
-        inspect.signature(found).bind()
-    except (TypeError, ValueError):
-        return False
-    return True
+        return importlib.import_module(name)
+    except SystemExit as e:
+        raise ValueError(f"{name} ends the program when it is imported ({e.code})") from e
+    finally:
+        sys.path.remove("")
+
+
+def _reads_ids(found: Any, place: str) -> bool:
+    """Whether what was found is called with ids, and is no maker: it needs one argument. ValueError: it needs more."""
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):  # made in C: it says nothing of its arguments
+        return True
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if len(needed) > 1 or (needed and isinstance(found, type)):
+        raise ValueError(f"{place} needs arguments ({', '.join(needed)}): name a function that makes the model without")
+    return bool(needed)
 
 
 def _load(model: Model, path: Path) -> None:
     if not isinstance(model, nn.Module):
         raise ValueError(f"{path} holds weights, but a {type(model).__name__} has none to fill: give an nn.Module")
+    weights = _weights(path)
+    if weights.keys() != model.state_dict().keys():
+        weights = {_bare(name): value for name, value in weights.items()}
     try:
-        model.load_state_dict(_weights(path))
+        model.load_state_dict(weights)
     except RuntimeError as e:  # torch lists every missing and every unexpected name
         raise ValueError(f"the weights in {path} do not fit the model: {e}") from e
+
+
+def _bare(name: str) -> str:
+    """The name of a weight without what torch.compile, DistributedDataParallel and DataParallel put before it."""
+    return name.replace("_orig_mod.", "").removeprefix("module.")
 
 
 def _weights(path: Path) -> Mapping[str, Tensor]:

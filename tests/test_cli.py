@@ -344,9 +344,9 @@ def test_audit_with_the_weights_of_a_checkpoint(mine):
     """With a head of zeros nothing leaks yet: only the checkpoint tells."""
     from safetensors.torch import save_file
 
-    from fourierqk.foreign import from_file
+    from fourierqk.foreign import load_model
 
-    model = from_file(f"{mine}:make_model")
+    model = load_model(f"{mine}:make_model")
     torch.nn.init.zeros_(model.head.weight)
     torch.save(model.state_dict(), "bare.pt")
     torch.save({"state_dict": model.state_dict(), "step": 3}, "nested.pt")
