@@ -22,8 +22,8 @@ from fourierqk.data import text as read_text
 from fourierqk.foreign import load_model
 from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
-from fourierqk.records import by_system, runs_in, tables
-from fourierqk.studies import SCHEMA, STUDIES, Run, carry_out, conduct, conduct_on_ray, open_corpus, summary
+from fourierqk.records import SCHEMA, by_system, runs_in, tables
+from fourierqk.studies import STUDIES, Run, carry_out, conduct, conduct_on_ray, open_corpus, summary
 from fourierqk.studies import preset as find_preset
 from fourierqk.studies import study as find_study
 from fourierqk.training import CHECKPOINT, PRESETS, load

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "fourierqk"
 HOUSE = """
 progress storage parts adapter foreign
 filters combinators channels model zoo
-records.library records.tables records
+records.identity records.provenance records.library records.statistics records.tables records
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data
 losses
 causality.rounding causality.steadiness causality.probes causality.bench causality.locate causality.examine

@@ -16,9 +16,8 @@ from fourierqk.cli import app
 from fourierqk.reckoning.claims import CLAIMS, markdown, paper, reckon
 from fourierqk.reckoning.evidence import Evidence, NoRun, spearman
 from fourierqk.reckoning.judges import VERDICTS
-from fourierqk.records import tables
+from fourierqk.records import SCHEMA, tables
 from fourierqk.storage import write_json
-from fourierqk.studies.measurement import SCHEMA
 from fourierqk.training.presets import PRESETS
 from fourierqk.zoo import SYSTEMS, system
 

@@ -1,13 +1,33 @@
 """The recorded runs that the pages quote: whole, repeatable, and of the corpus and systems that exist today."""
+import json
 import math
+import re
 from dataclasses import asdict
 
 import pytest
+import scipy.stats
+import torch
+from typer.testing import CliRunner
 
 from fourierqk import verse
-from fourierqk.records.library import study, table
+from fourierqk.cli import app
+from fourierqk.reckoning import Evidence
+from fourierqk.records import (
+    SCHEMA,
+    by_system,
+    compare,
+    folder,
+    identity,
+    rows,
+    runs_in,
+    setting,
+    study,
+    t_quantile,
+    table,
+    unlike,
+)  # fmt: skip
+from fourierqk.storage import write_json
 from fourierqk.studies.design import STUDIES
-from fourierqk.studies.measurement import SCHEMA
 from fourierqk.zoo import system
 
 SEEDS = {"verse-tiny": 3, "shakespeare-small": 3, "shakespeare-small-once": 1}
@@ -83,3 +103,165 @@ def test_an_unknown_study_is_named_with_those_that_exist():
         study("nonesuch")
     with pytest.raises(ValueError, match="'spectra' is no study"):
         study("spectra")
+
+
+# --- which runs a folder holds, and their tables
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 7, 12, 30])
+def test_students_quantile_is_scipys(df):
+    assert t_quantile(df) == pytest.approx(scipy.stats.t.ppf(0.975, df), abs=1e-8)
+
+
+def run_of(system, seed, honest, **more):
+    losses = {kind: {"mean": honest + shift, "se": 0.01} for shift, kind in enumerate(("honest", "ordered"))}
+    record = {"system": system, "seed": seed, "preset": "tiny", "corpus": {"name": "verse"}, "train": {"steps": 9}}
+    record |= {"model": {"n_layer": 1, "n_embd": 8, "block_size": 12}}
+    history = {"tokens_per_second": 10.0}
+    return record | {"losses": losses | {"floor": None}, "audit": {"verdict": "causal"}, "history": history} | more
+
+
+def test_differences_are_paired_by_seed_with_the_t_interval():
+    base = [run_of("base-dot", seed, loss) for seed, loss in enumerate((2.0, 3.0, 4.0, 9.0))]
+    mine = [run_of("other", seed, loss) for seed, loss in ((2, 3.7), (0, 1.9), (1, 2.8))]
+    found = compare(mine, base)
+    d = torch.tensor([-0.3, -0.1, -0.2], dtype=torch.float64)
+    low, high = scipy.stats.t.interval(0.95, 2, d.mean(), d.std() / 3**0.5)
+    assert found["values"] == pytest.approx(d.tolist()) and found["mean"] == pytest.approx(-0.2)
+    assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
+    assert compare(mine[:1], base)["low"] is None and compare(mine, []) is None
+    (_, row) = rows([*base, *mine])
+    assert row["against_base"] == found and row["losses"]["honest"]["mean"] == pytest.approx(2.8)
+
+
+def test_texts_and_sizes_are_never_mixed():
+    base = run_of("base-dot", 0, 2.0)
+    for why, more in (
+        ("training", {"train": {"steps": 5}}), ("size", {"model": base["model"] | {"n_embd": 9}}),
+        ("text", {"corpus": {"name": "verse", "sha256": "another"}}),
+    ):  # fmt: skip
+        other = run_of("other", 0, 1.0, **more)
+        assert unlike(base, other) == why
+        apart = [(r["system"], r["against_base"]) for r in rows([base, other])]
+        assert apart == [("base-dot", None), ("other", None)]
+    assert unlike(base, run_of("other", 1, 1.0, train={"steps": 9, "seed": 1, "device": "cuda"})) is None
+
+
+def test_the_report_says_what_the_records_say():
+    place = folder("verse-tiny")
+    records, bad = runs_in(place)
+    assert bad == [] and by_system(records) == study("verse-tiny")
+    shown = {row["system"]: row for row in rows(records)}
+    for name, of in study("verse-tiny").items():
+        values = [r["losses"]["honest"]["mean"] for r in of]
+        assert shown[name]["losses"]["honest"]["values"] == values
+        assert shown[name]["below_floor"] == sum(r["losses"]["floor"]["below"] for r in of)
+    result = CliRunner().invoke(app, ["report", str(place), "--json"])
+    assert result.exit_code == 0 and json.loads(result.stdout) == json.loads(json.dumps([*shown.values()]))
+    values = shown["fourier-qk"]["losses"]["ordered"]["values"]
+    cell = f"{sum(values) / 3:.3f} ({min(values):.3f} to {max(values):.3f})"
+    for how in ([], ["--markdown"]):
+        (line,) = [x for x in CliRunner().invoke(app, ["report", str(place), *how]).stdout.splitlines()
+                   if x.strip("| `").replace("`", "").startswith("fourier-qk ")]  # fmt: skip
+        assert cell in line and "leaks, 3 below the floor" in line
+
+
+def test_a_report_names_what_it_cannot_read_and_shows_the_rest(tmp_path):
+    write_json(tmp_path / "base-dot-s0.json", run_of("base-dot", 0, 2.0))
+    (tmp_path / "torn.json").write_text("{")
+    write_json(tmp_path / "mine.json", {"a": 1})
+    (tmp_path / "nan.json").write_text(json.dumps(run_of("base-dot", 1, float("nan"))))
+    (tmp_path / "deep.json").write_text("[" * 10**5)
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 2 and "base-dot" in result.stdout
+    assert "torn.json is not JSON" in result.stderr and "mine.json is no record of a run" in result.stderr
+    assert "nan.json is not JSON (it holds NaN)" in result.stderr and "deep.json is not JSON" in result.stderr
+    for args, says in ([str(tmp_path / "no")], "there is no folder"), ([str(tmp_path), "--json", "--markdown"], "both"):
+        result = CliRunner().invoke(app, ["report", *args])
+        assert result.exit_code == 2 and says in result.stderr and result.stdout == ""
+
+
+def test_records_of_another_version_are_named(tmp_path):
+    for seed, version in enumerate((SCHEMA, SCHEMA + 1, None)):
+        about = {} if version is None else {"schema": version}
+        write_json(tmp_path / f"{seed}.json", run_of("base-dot", seed, 2.0) | about)
+    says = [f"1 of 3 records are of version {version}, this is version {SCHEMA}" for version in (SCHEMA + 1, None)]
+    for command, status, shown in ("report", 0, "base-dot"), ("reckon", 2, ""):
+        result = CliRunner().invoke(app, [command, str(tmp_path)])
+        assert result.exit_code == status and shown in result.stdout and bool(result.stdout) == bool(shown)
+        assert all(line in result.stderr for line in says) and result.stderr.count("this is version") == 2
+    tables_shown = CliRunner().invoke(app, ["report", str(tmp_path)]).stdout.split("\n\n")
+    assert [re.search(r"records of version (\w+)", table)[1] for table in tables_shown] == ["1", "2", "None"]
+    assert CliRunner().invoke(app, ["report", str(folder("verse-tiny"))]).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("corpus", {}), ("audit", {}), ("train", {}), ("model", {}), ("history", {}), ("losses", {}),
+     ("losses", {"honest": {"mean": "2", "se": 1}, "ordered": {"mean": 1, "se": 1}}),
+     ("losses", {"honest": {"mean": 2, "se": 1}, "ordered": {"mean": None, "se": 1}}),
+     ("losses", {"honest": {"mean": 2, "se": 1}, "ordered": {"mean": 2, "se": 1}, "floor": True})],
+)  # fmt: skip
+def test_a_record_that_lacks_a_part_is_named_and_the_rest_shown(tmp_path, path, value):
+    write_json(tmp_path / "good.json", run_of("base-dot", 0, 2.0))
+    write_json(tmp_path / "odd.json", run_of("other", 0, 2.0) | {path: value})
+    result = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert result.exit_code == 2 and "base-dot" in result.stdout and "other" not in result.stdout
+    assert "odd.json is no record of a run: it lacks " in result.stderr and f"{path}." in result.stderr
+
+
+def test_a_copy_of_a_record_is_named_and_makes_no_second_seed(tmp_path):
+    for name in ("a", "b"):
+        write_json(tmp_path / f"{name}.json", run_of("base-dot", 0, 2.0))
+    write_json(tmp_path / "c.json", run_of("base-dot", 0, 2.0) | {"preset": "small"})  # another size is another run
+    records, bad = runs_in(tmp_path)
+    assert len(records) == 2 and len(bad) == 1
+    assert f"{tmp_path / 'b.json'} is of the run that {tmp_path / 'a.json'} is of" in bad[0]
+
+
+def test_a_run_done_again_on_another_device_is_the_same_run_to_whoever_meets_it(tmp_path):
+    """Never a second run, never a second seed, and never dropped in silence."""
+    here, there = (judged("base-dot", 0, loss, device) for loss, device in ((2.0, "cpu"), (2.1, "cuda")))
+    other = judged("other", 0, 1.9, "cpu")
+    assert identity(here) == identity(there) and unlike(here, there) is None
+    for name, record in ("here", here), ("other", other), ("there", there):
+        write_json(tmp_path / f"{name}.json", record)
+    records, bad = runs_in(tmp_path)
+    assert records == [here, other] and len(bad) == 1 and "here.json" in bad[0] and "there.json" in bad[0]
+    for meets in (
+        lambda: rows([here, other, there]), lambda: compare([other], [here, there]), lambda: compare([here, there], []),
+        lambda: Evidence({"base-dot": [here, there], "other": [other]}),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="base-dot, seed 0"):
+            meets()
+    for command, shown in ("report", True), ("reckon", False):
+        result = CliRunner().invoke(app, [command, str(tmp_path)])
+        assert result.exit_code == 2 and bool(result.stdout) == shown
+        assert "here.json" in result.stderr and "there.json" in result.stderr
+    (shown,) = [row for row in json.loads(CliRunner().invoke(app, ["report", str(tmp_path), "--json"]).stdout)
+                if row["system"] == "base-dot"]  # fmt: skip
+    assert shown["seeds"] == [0] and shown["losses"]["honest"]["values"] == [2.0]
+
+
+def judged(name, seed, honest, device):
+    """A record that claims can be judged by."""
+    record = run_of(name, seed, honest, train={"steps": 9, "seed": seed, "device": device}, schema=SCHEMA)
+    record["losses"]["shuffled"] = {"mean": 5.0, "se": 0.01, "gap": 3.0}
+    return record | {"filters": [], "loss_by_position": [honest] * 12,
+                     "history": {"tokens_per_second": 10.0, "frequencies": {}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [("version", {"schema": SCHEMA + 1}), ("text", {"corpus": {"name": "verse", "sha256": "another"}}),
+     ("size", {"preset": "small"}), ("size", {"model": {"n_layer": 2, "n_embd": 8, "block_size": 12}}),
+     ("training", {"train": {"steps": 9, "seed": 0, "device": "cpu", "precision": "bfloat16"}}),
+     (None, {"system": "other"}), (None, {"seed": 1, "train": {"steps": 9, "seed": 1, "device": "cpu"}}),
+     (None, {"train": {"steps": 9, "seed": 0, "device": "cuda"}}), (None, {"commit": "another", "audit": {}})],
+)  # fmt: skip
+def test_what_makes_a_run_and_what_may_stand_in_one_table(key, change):
+    one = judged("base-dot", 0, 2.0, "cpu")
+    other = one | change
+    assert unlike(one, other) == unlike(other, one) == key
+    assert (setting(one) == setting(other)) == (key is None)
+    assert (identity(one) == identity(other)) == (key is None and not {"system", "seed"} & change.keys())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from fourierqk.records import BASE, compare, leaf, study, unlike
+from fourierqk.records import BASE, check_once, compare, leaf, study, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 
@@ -169,12 +169,9 @@ def _middle(losses: Sequence[float]) -> Sequence[float]:
 
 def _check(records: list[dict[str, Any]]) -> None:
     """ValueError unless the records are runs of one study."""
-    seen: set[tuple[str, int]] = set()
+    check_once(records)
     for r in records:
         name = f"{r['system']}, seed {r['seed']}"
-        if (r["system"], r["seed"]) in seen:
-            raise ValueError(f"two records of {name} in one study: move one away")
-        seen.add((r["system"], r["seed"]))
         if lacks := [part for part, kind in JUDGED.items() if not isinstance(leaf(r, part), kind)]:
             raise ValueError(f"the record of {name} lacks {', '.join(lacks)}: no claim can be judged by it")
         if not all(math.isfinite(loss["mean"]) for kind, loss in r["losses"].items() if kind != "floor"):

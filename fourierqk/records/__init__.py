@@ -1,9 +1,13 @@
-"""Records of runs: where ours lie, which runs they are of, and tables of them."""
+"""Records of runs: which run each is of, where ours lie, what made them, and tables of them."""
 from fourierqk.records import tables
-from fourierqk.records.library import by_system, folder, leaf, missing, now, provenance, runs_in, study, table
-from fourierqk.records.tables import BASE, by_seed, compare, markdown, plain, rows, samples, t_quantile, unlike
+from fourierqk.records.identity import INCIDENTAL, SCHEMA, check_once, differences, identity, setting, unlike
+from fourierqk.records.library import by_system, folder, leaf, missing, runs_in, study
+from fourierqk.records.provenance import now, provenance
+from fourierqk.records.statistics import compare, t_quantile
+from fourierqk.records.tables import BASE, by_seed, markdown, plain, rows, samples, table
 
 __all__ = [
-    "BASE", "by_seed", "by_system", "compare", "folder", "leaf", "markdown", "missing", "now", "plain", "provenance",
-    "rows", "runs_in", "samples", "study", "t_quantile", "table", "tables", "unlike",
+    "BASE", "INCIDENTAL", "SCHEMA", "by_seed", "by_system", "check_once", "compare", "differences", "folder",
+    "identity", "leaf", "markdown", "missing", "now", "plain", "provenance", "rows", "runs_in", "samples", "setting",
+    "study", "t_quantile", "table", "tables", "unlike",
 ]  # fmt: skip

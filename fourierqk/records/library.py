@@ -1,63 +1,12 @@
-"""Records of runs: what made them, where ours lie, and which runs a folder holds."""
-import json
-import os
-import platform
-import subprocess
+"""The recorded runs: where ours lie, and which runs a folder holds."""
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fourierqk.records.identity import fingerprint
 from fourierqk.storage import read_json
 
-__all__ = ["by_system", "folder", "leaf", "missing", "now", "provenance", "runs_in", "study", "table"]
-
-
-def provenance() -> dict[str, Any]:
-    """What made a record: versions, the commit where the library is run from its repository, the machine, the time."""
-    root = Path(__file__).resolve().parents[2]
-    git = ["git", "-C", str(root)]
-    commit = changed = None
-    if (root / ".git").exists():  # not the repository that an installed copy happens to lie in
-        commit = _output([*git, "rev-parse", "HEAD"])
-        changed = _output([*git, "status", "--porcelain", "--untracked-files=no"])
-    return {
-        "versions": {name: _version(name) for name in ("fourierqk", "torch", "numpy")},
-        "python": platform.python_version(),
-        "commit": commit,
-        "uncommitted_changes": None if changed is None else bool(changed),
-        "machine": {"system": platform.platform(), "cores": os.cpu_count(), "processor": _processor()},
-        "written": now(),
-    }
-
-
-def now() -> str:
-    """The time, in UTC, as a record has it."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _processor() -> str:
-    """The name of the processor, or at least its family."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-def _output(command: list[str]) -> str | None:
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
+__all__ = ["by_system", "folder", "leaf", "missing", "runs_in", "study"]
 
 
 def folder(name: str) -> Path:
@@ -83,9 +32,10 @@ def study(name: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The records of runs in a folder, by system and seed, and what is wrong with those that cannot be read.
+    """The records of runs in a folder, by system and seed, and what is wrong with those that are left out.
 
-    FileNotFoundError where there is no such folder.
+    Left out is what cannot be read, and a second record of a run that is there already. FileNotFoundError where there
+    is no such folder.
     """
     place, records, bad, seen = Path(place), [], [], {}
     if not place.is_dir():
@@ -95,9 +45,9 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
             record = read_json(path)
             if lacks := missing(record):
                 raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}")
-            run = json.dumps([record.get(k) for k in ("system", "seed", "preset", "corpus", "model", "train")])
+            run = fingerprint(record)
             if run in seen:
-                raise ValueError(f"{path} is of the run that {seen[run].name} is of: move one of them away")
+                raise ValueError(f"{path} is of the run that {seen[run]} is of: move one of them away")
             seen[run] = path
             records.append(record)
         except (OSError, ValueError) as e:
@@ -133,25 +83,3 @@ def by_system(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any
     for record in records:
         runs.setdefault(record["system"], []).append(record)
     return runs
-
-
-def table(runs: Mapping[str, list[dict[str, Any]]]) -> str:
-    """A study as a Markdown table, a row a system: losses in nats per token, mean and range over its seeds.
-
-    The floor is left out where it is unknown: only `verse` has one. `report.markdown` shows more.
-    """
-    floor = all(r["losses"].get("floor") for records in runs.values() for r in records)
-
-    def spread(records: list[dict[str, Any]], loss: str) -> str:
-        values = [r["losses"][loss]["mean"] for r in records]
-        return f"{sum(values) / len(values):.2f} ({min(values):.2f} to {max(values):.2f})"
-
-    def row(system: str, records: list[dict[str, Any]]) -> str:
-        below = [f"{sum(r['losses']['floor']['below'] for r in records)} of {len(records)}"] if floor else []
-        verdict = "/".join(sorted({r["audit"]["verdict"] for r in records}))
-        losses = [spread(records, loss) for loss in ("ordered", "honest")]
-        return f"| {' | '.join([f'`{system}`', *losses, *below, verdict])} |"
-
-    names = ["system", "ordered loss", "honest loss", *["runs below the floor"] * floor, "audit"]
-    head = f"| {' | '.join(names)} |\n{'|---' * len(names)}|"
-    return "\n".join([head, *(row(*item) for item in runs.items())])

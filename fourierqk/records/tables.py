@@ -1,12 +1,13 @@
 """Tables of recorded runs, seeds apart from windows."""
 import html
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fourierqk.records.identity import check_once, unlike
 from fourierqk.records.library import by_system
+from fourierqk.records.statistics import compare
 
-__all__ = ["by_seed", "compare", "markdown", "plain", "rows", "samples", "t_quantile", "unlike"]
+__all__ = ["by_seed", "markdown", "plain", "rows", "samples", "table"]
 
 BASE = "base-dot"  # what every system is compared with
 LOSSES = ("ordered", "shuffled", "honest", "truncated")
@@ -16,8 +17,11 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each system, in types that JSON knows: what its seeds measured, and how they compare with base-dot.
 
     losses: for each kind the value of every seed, their mean, and the standard errors over windows, one a seed.
-    against_base: `compare` of the honest losses. Runs of several texts or sizes make rows of their own.
+    against_base: `compare` of the honest losses. Runs of several texts or sizes make rows of their own. ValueError
+    where two records are of one run.
     """
+    records = [*records]
+    check_once(records)
     groups: list[list[dict[str, Any]]] = []
     for r in records:
         group = next((g for g in groups if unlike(g[0], r) is None), None)
@@ -30,21 +34,6 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         for of in [by_system(group)]
         for runs in of.values()
     ]
-
-
-def unlike(a: Mapping[str, Any], b: Mapping[str, Any]) -> str | None:
-    """Why two records cannot stand in one table: "version", "text", "size" or "training"; None where they can."""
-
-    def training(r: Mapping[str, Any]) -> dict[str, Any]:
-        return {k: v for k, v in r["train"].items() if k not in ("seed", "device")}
-
-    if a.get("schema") != b.get("schema"):
-        return "version"
-    if a["corpus"] != b["corpus"]:
-        return "text"
-    if (a.get("preset"), a["model"]) != (b.get("preset"), b["model"]):
-        return "size"
-    return "training" if training(a) != training(b) else None
 
 
 def _title(r: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,59 +64,11 @@ def _loss(runs: list[dict[str, Any]], kind: str) -> dict[str, Any]:
     return {"values": values, "mean": sum(values) / len(values), "se": [r["losses"][kind]["se"] for r in runs]}
 
 
-def compare(
-    runs: Iterable[dict[str, Any]], base: Iterable[dict[str, Any]], kind: str = "honest"
-) -> dict[str, Any] | None:
-    """The loss of some runs minus that of others, paired by seed: {"values", "mean", "low", "high"}, nats per token.
-
-    low, high: Student's 95 % interval of the mean over seeds, None with fewer than two pairs: the spread of trainings.
-    The error over windows is another thing, and stands beside each loss. None where no seed is in both.
-    """
-    theirs = {r["seed"]: r["losses"][kind]["mean"] for r in base}
-    d = [r["losses"][kind]["mean"] - theirs[r["seed"]] for r in runs if r["seed"] in theirs]
-    if not d:
-        return None
-    n, mean = len(d), sum(d) / len(d)
-    found = {"values": d, "mean": mean, "low": None, "high": None}
-    if n > 1:
-        half = t_quantile(n - 1) * math.sqrt(sum((x - mean) ** 2 for x in d) / (n - 1) / n)
-        found |= {"low": mean - half, "high": mean + half}
-    return found
-
-
-def t_quantile(df: int) -> float:
-    """The 97.5 % quantile of Student's t with a whole number of degrees of freedom, by bisection of its closed form."""
-    low, high = 0.0, 20.0
-    while high - low > 1e-10:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, df) < 0.95 else (low, middle)
-    return low
-
-
-def _within(t: float, df: int) -> float:
-    """P(|T| < t) (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
-    angle = math.atan(t / math.sqrt(df))
-    odd = df % 2
-    term = total = (math.cos(angle) if df > 1 else 0.0) if odd else 1.0
-    for k in range(2 + odd, df - 1, 2):
-        term *= math.cos(angle) ** 2 * (k - 1) / k
-        total += term
-    total *= math.sin(angle)
-    return 2 / math.pi * (angle + total) if odd else total
-
-
 HEAD = ("system", "seeds", *LOSSES, f"honest - {BASE}", "audit")
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
     """A row in words: losses as mean and range over the seeds, the difference with its interval over seeds."""
-
-    def spread(loss: dict[str, Any] | None) -> str:
-        if loss is None:
-            return ""
-        low, high = min(loss["values"]), max(loss["values"])
-        return f"{loss['mean']:.3f}" + (f" ({low:.3f} to {high:.3f})" if len(loss["values"]) > 1 else "")
-
     d = row["against_base"]
     difference = "" if d is None else f"{d['mean']:+.3f}"
     if d and d["low"] is not None:
@@ -135,8 +76,14 @@ def _cells(row: dict[str, Any]) -> list[str]:
     verdict = "/".join(sorted({*row["audit"]}))
     if row["below_floor"]:
         verdict += f", {row['below_floor']} below the floor"
-    losses = [spread(row["losses"].get(kind)) for kind in LOSSES]
+    losses = [_spread(row["losses"][kind]["values"], 3) if kind in row["losses"] else "" for kind in LOSSES]
     return [row["system"], str(len(row["seeds"])), *losses, difference, verdict]
+
+
+def _spread(values: list[float], digits: int) -> str:
+    """Mean, and range where there are several."""
+    across = f" ({min(values):.{digits}f} to {max(values):.{digits}f})" if len(values) > 1 else ""
+    return f"{sum(values) / len(values):.{digits}f}{across}"
 
 
 def _tables(table: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
@@ -181,6 +128,24 @@ def by_seed(table: list[dict[str, Any]]) -> str:
         audits = "/".join(sorted({*row["audit"]}))
         lines.append([f"`{row['system']}`", *each, f"{max(loss['se']):.3f}", mean, interval, audits])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def table(runs: Mapping[str, list[dict[str, Any]]]) -> str:
+    """A study as a Markdown table, a row a system: losses in nats per token, mean and range over its seeds.
+
+    The floor is left out where it is unknown: only `verse` has one. `markdown` shows more.
+    """
+    floor = all(r["losses"].get("floor") for records in runs.values() for r in records)
+
+    def row(system: str, records: list[dict[str, Any]]) -> str:
+        below = [f"{sum(r['losses']['floor']['below'] for r in records)} of {len(records)}"] if floor else []
+        verdict = "/".join(sorted({r["audit"]["verdict"] for r in records}))
+        losses = [_spread([r["losses"][loss]["mean"] for r in records], 2) for loss in ("ordered", "honest")]
+        return f"| {' | '.join([f'`{system}`', *losses, *below, verdict])} |"
+
+    names = ["system", "ordered loss", "honest loss", *["runs below the floor"] * floor, "audit"]
+    head = f"| {' | '.join(names)} |\n{'|---' * len(names)}|"
+    return "\n".join([head, *(row(*item) for item in runs.items())])
 
 
 def samples(runs: Mapping[str, Mapping[str, Any]], characters: int = 240) -> str:

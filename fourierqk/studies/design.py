@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.records import SCHEMA
 from fourierqk.training import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS
 from fourierqk.zoo import system as look_up
@@ -34,6 +35,18 @@ class Run:
     def name(self) -> str:
         """What its files are called, within a study."""
         return f"{self.system}-s{self.seed}"
+
+    def heading(self, corpus: Corpus) -> dict[str, Any]:
+        """How its record on a text begins, before anything is measured: all that `records.identity` asks for."""
+        return {
+            "schema": SCHEMA,
+            "system": self.system,
+            "preset": self.preset,
+            "seed": self.seed,
+            "model": asdict(self.size.gpt(len(corpus.vocab))),
+            "train": asdict(self.size.train),
+            "corpus": {"name": corpus.name, "sha256": corpus.sha256, "entropy_rate": corpus.entropy_rate},
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in types that JSON knows; `from_dict` makes the run again."""

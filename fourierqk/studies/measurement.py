@@ -1,4 +1,4 @@
-"""The record of a run: everything measured of a trained model, all of it from the same weights."""
+"""What is measured of a run for its record, all of it from the same weights."""
 import time
 from dataclasses import asdict
 from typing import Any
@@ -16,7 +16,6 @@ from fourierqk.training import History
 __all__ = ["measure", "summary"]
 
 SAMPLE = 300  # tokens that a model writes for its record
-SCHEMA = 1  # counts incompatible changes of a record; records made before it was written carry none
 
 
 def measure(model: nn.Module, corpus: Corpus, history: History) -> dict[str, Any]:
@@ -27,8 +26,6 @@ def measure(model: nn.Module, corpus: Corpus, history: History) -> dict[str, Any
     """
     began = time.perf_counter()
     found = {
-        "schema": SCHEMA,
-        "corpus": {"name": corpus.name, "sha256": corpus.sha256, "entropy_rate": corpus.entropy_rate},
         "losses": _losses(model, corpus),
         "loss_by_position": [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()],
         "audit": audit(model, len(corpus.vocab), model.cfg.block_size).as_dict(),

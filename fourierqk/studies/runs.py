@@ -5,7 +5,6 @@ it goes on after a stop, and in the end its weights. Several processes, on one m
 disk, may work on one folder: each run is locked by whoever does it.
 """
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,11 @@ from typing import Any
 import torch
 
 from fourierqk.data import Corpus
-from fourierqk.records import missing, now, provenance
+from fourierqk.records import SCHEMA, differences, identity, missing, now, provenance
 from fourierqk.storage import hold, read_json, sweep, write_json
 from fourierqk.studies.design import Run, open_corpus
-from fourierqk.studies.measurement import SCHEMA, measure
-from fourierqk.training import RECORD, differences, train
+from fourierqk.studies.measurement import measure
+from fourierqk.training import RECORD, train
 from fourierqk.zoo import build
 
 __all__ = ["carry_out", "recorded", "run_in_study"]
@@ -41,9 +40,7 @@ def carry_out(
         record = _measured(Path(out) / RECORD, asdict(history))
         if record is None:
             sweep(Path(out) / RECORD)
-            about = {"system": run.system, "preset": run.preset, "seed": run.seed, "model": asdict(model.cfg)}
-            about |= {"train": asdict(run.size.train)}
-            record = about | measure(model, corpus, history) | made_by | {"written": now()}
+            record = run.heading(corpus) | measure(model, corpus, history) | made_by | {"written": now()}
             write_json(Path(out) / RECORD, record)
     return record
 
@@ -62,10 +59,10 @@ def workplace(folder: str | Path, run: Run) -> Path:
     return Path(folder) / "runs" / run.name
 
 
-def recorded(folder: str | Path, run: Run, sha256: str) -> dict[str, Any] | None:
+def recorded(folder: str | Path, run: Run, corpus: Corpus) -> dict[str, Any] | None:
     """The record of a run in the folder of a study; None where it is still to be made.
 
-    sha256: of the corpus. ValueError where the file is torn, of another version, or of another run; it says which.
+    ValueError where the file is torn, of another version, or of another run; it says which.
     """
     path = Path(folder) / f"{run.name}.json"
     if not path.exists():
@@ -79,22 +76,9 @@ def recorded(folder: str | Path, run: Run, sha256: str) -> dict[str, Any] | None
         raise ValueError(f"{path} is a record of version {version}, this is version {SCHEMA}. {way_out}")
     if lacks := missing(record):
         raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}. {way_out}")
-    if differ := differences(_essence(record), _expected(run, sha256)):
+    if differ := differences(identity(record), identity(run.heading(corpus))):
         raise ValueError(f"{path} is of another run: {'; '.join(differ)}. {way_out}")
     return record
-
-
-def _essence(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of the run that it is of, beside what was measured."""
-    model = {k: v for k, v in record["model"].items() if k != "vocab_size"}
-    train = {k: v for k, v in record["train"].items() if k != "device"}
-    about = {k: record[k] for k in ("system", "preset", "seed")}
-    return {**about, "model": model, "train": train, "corpus.sha256": record["corpus"]["sha256"]}
-
-
-def _expected(run: Run, sha256: str) -> dict[str, Any]:
-    about = {"system": run.system, "preset": run.preset, "seed": run.seed, "corpus": {"sha256": sha256}}
-    return _essence({**about, "model": asdict(run.size.gpt(1)), "train": asdict(run.size.train)})
 
 
 def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[str, Any]:
@@ -105,7 +89,7 @@ def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[s
     corpus, out = open_corpus(run.corpus), workplace(folder, run)
     with hold(out):
         sweep(Path(folder) / f"{run.name}.json")
-        record = recorded(folder, run, corpus.sha256)
+        record = recorded(folder, run, corpus)
         if record is None:
             record = carry_out(run, corpus, out, compiled=compiled, progress=False)
             write_json(Path(folder) / f"{run.name}.json", record)

@@ -44,7 +44,7 @@ class Tally:
 
     def record(self, run: Run) -> dict[str, Any] | None:
         """The record of a run, None where it is still to be made. Errors: those of `recorded`."""
-        return recorded(self.folder, run, self.corpora[run.corpus].sha256)
+        return recorded(self.folder, run, self.corpora[run.corpus])
 
     def start(self, bar: Any) -> None:
         """Say how things stand, from now on through a bar."""

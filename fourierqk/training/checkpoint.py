@@ -10,10 +10,11 @@ from torch import Tensor, nn
 
 from fourierqk.data import Corpus
 from fourierqk.filters import FeatureMap, _Centre
+from fourierqk.records import INCIDENTAL, differences
 from fourierqk.storage import read_tensors, write_tensors
 
 __all__ = [
-    "CHECKPOINT", "architecture", "check", "differences", "fill", "identity", "kept", "restore", "save", "steps_done",
+    "CHECKPOINT", "architecture", "check", "fill", "identity", "kept", "restore", "save", "steps_done",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -40,9 +41,12 @@ def _fingerprint(t: Tensor) -> str:
 
 
 def identity(model: nn.Module, corpus: Corpus, training: Mapping[str, Any]) -> dict[str, Any]:
-    """What must agree for a checkpoint to be of this run: shape, filters, text and training, but not the device."""
+    """What must agree for a checkpoint to be of this run: shape, filters, text and training, but not where it runs.
+
+    A record names its system (`records.identity`); here any model may be trained, so its filters speak for it.
+    """
     text = {"name": corpus.name, "sha256": corpus.sha256}
-    train = {k: v for k, v in training.items() if k != "device"}
+    train = {k: v for k, v in training.items() if k not in INCIDENTAL}
     return {**architecture(model), "corpus": text, "train": json.loads(json.dumps(train))}
 
 
@@ -121,11 +125,3 @@ def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def differences(there: Any, here: Any, name: str = "") -> list[str]:
-    """What differs between two nested records, in words."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        keys = dict.fromkeys([*there, *here])
-        return [d for k in keys for d in differences(there.get(k), here.get(k), f"{name}.{k}".lstrip("."))]
-    return [] if there == here else [f"{name} is {there} there, {here} here"]
