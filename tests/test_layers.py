@@ -25,11 +25,11 @@ specimens.models specimens.rivals specimens
 analysis.phases analysis
 training.hardware training.presets training.checkpoint training.loop training
 studies.design studies.measurement studies.runs studies.worker studies.tally studies.pool studies.cluster studies
-reckoning.evidence reckoning.judges reckoning.claims reckoning
+reckoning.evidence reckoning.judges reckoning.paper reckoning.claims reckoning
 figures.draw figures.signals figures.models figures
 widgets widgets.*
 exercises exercises.*
-site.pages site.ahead site
+site.sources site.pages site.ahead site
 cli
 """.split()
 

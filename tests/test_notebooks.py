@@ -99,7 +99,7 @@ def test_myst_becomes_plain_markdown(book, myst, plain):
     [
         ("```{grid}\n```", "directive {grid}"),
         ("{index}`x`", "role {index}"),
-        ("{{ no_such }}", "no 'no_such'"),
+        ("{{ no_such }}", "unknown claim 'no_such': there are paper_loss"),
         ("{cite}`nobody`", "no 'nobody'"),
         ("{ref}`nowhere`", "nowhere"),
         ("{doc}`nowhere`", "nowhere"),
@@ -193,6 +193,18 @@ def test_outputs_are_stored_as_text_and_kept_while_the_code_is_the_same(book, tm
     (tmp_path / "fourierqk" / "f.py").write_text("changed = True")
     notebooks.write(book(CHAPTER.replace("x = 1", "x = 2")), "here")
     assert len(executed) == 2
+
+
+@pytest.mark.parametrize("changed", ["fourierqk/f.py", "book/claims.json", "book/records/mine/base-dot-s0.json"])
+def test_what_outputs_are_made_from_executes_a_chapter_again(book, tmp_path, monkeypatch, changed):
+    executed = []
+    monkeypatch.setattr(notebooks, "execute", lambda *args: executed.append(args))
+    (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
+    for times in (1, 2):
+        (tmp_path / changed).write_text(json.dumps({"paper_loss": {"text": f"{times} nats", "source": "x"}}))
+        for _ in range(2):
+            notebooks.write(book(CHAPTER), "here")
+            assert len(executed) == times
 
 
 @pytest.mark.parametrize("change", ["source", "tags"])

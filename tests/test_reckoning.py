@@ -13,9 +13,10 @@ import scipy.stats
 from typer.testing import CliRunner
 
 from fourierqk.cli import app
-from fourierqk.reckoning.claims import CLAIMS, markdown, paper, reckon
+from fourierqk.reckoning.claims import CLAIMS, markdown, reckon
 from fourierqk.reckoning.evidence import Evidence, NoRun, spearman
 from fourierqk.reckoning.judges import VERDICTS
+from fourierqk.reckoning.paper import paper, stated
 from fourierqk.records import SCHEMA, tables
 from fourierqk.storage import write_json
 from fourierqk.training.presets import PRESETS
@@ -116,8 +117,26 @@ def test_what_no_run_can_tell_is_said_by_name():
         e.gain("dc", "honest")
     with pytest.raises(NoRun, match="no recorded run of base-dot"):
         Evidence({}).loss("base-dot", "honest")
-    with pytest.raises(ValueError, match="unknown claim 'nonesuch': there are paper_base_dot"):
-        paper("nonesuch")
+
+
+# --- what the paper states
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"a": "b"}', '{"a": {"source": "s"}}', '{"a": {"text": 1.5}}'])
+def test_a_file_of_claims_must_have_its_shape(tmp_path, text):
+    (tmp_path / "claims.json").write_text(text)
+    with pytest.raises(ValueError, match=f'{tmp_path / "claims.json"} must hold {{"key": {{"text":'):
+        stated(tmp_path / "claims.json")
+
+
+def test_the_paper_is_quoted_by_key(tmp_path):
+    (tmp_path / "claims.json").write_text('{"loss": {"text": "1.5 nats", "source": "the paper"}}')
+    assert stated(tmp_path / "claims.json") == {"loss": "1.5 nats"} and stated(tmp_path / "none.json") == {}
+    assert paper("loss", stated(tmp_path / "claims.json")) == "1.5 nats"
+    assert paper("paper_base_dot") == json.loads((ROOT / "book" / "claims.json").read_text())["paper_base_dot"]["text"]
+    for numbers, known in (None, "paper_base_dot"), ({"loss": "1.5 nats"}, "loss"):
+        with pytest.raises(ValueError, match=f"unknown claim 'nonesuch': there are {known}"):
+            paper("nonesuch", numbers)
 
 
 # --- verdicts

@@ -8,7 +8,6 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import SITE
 from playwright.sync_api import expect
-from sphinx.errors import ExtensionError
 from viewing import opened, served
 
 import fourierqk.site.pages
@@ -177,40 +176,60 @@ def test_a_figure_speaks(monkeypatch):
     assert len(said) == 4
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"a": "b"}', '{"a": {"source": "s"}}'])
-def test_claims_must_have_their_shape(tmp_path, text):
-    (tmp_path / "claims.json").write_text(text)
-    with pytest.raises(ExtensionError, match="claims.json must hold"):
-        fourierqk.site.pages._claims(tmp_path / "claims.json")
+class Sources:
+    """A package and a book, a file of each kind that pages are made from, and what the extension makes of them."""
 
+    FILES = {"library": "package/filters.py", "record": "records/study/base-dot-s0.json", "claims": "claims.json",
+             "script": "package/widgets/ring.js"}  # fmt: skip
 
-def test_claims_are_substitutions(tmp_path):
-    assert fourierqk.site.pages._claims(tmp_path / "claims.json") == {}
-    (tmp_path / "claims.json").write_text('{"loss": {"text": "1.5 nats", "source": "the paper"}}')
-    assert fourierqk.site.pages._claims(tmp_path / "claims.json") == {"loss": "1.5 nats"}
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.package = folder, folder / "package"
+        for name in self.FILES.values():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text('{"loss": {"text": "1.5 nats", "source": "the paper"}}')
 
+    def change(self, kind: str) -> None:
+        """Let a file say something else."""
+        (self.folder / self.FILES[kind]).write_text('{"loss": {"text": "1.6 nats", "source": "the paper"}}')
 
-def test_outputs_of_an_older_library_are_dropped(tmp_path, monkeypatch):
-    """The cache of executed cells lives in a folder named by the library's sources, and older ones go."""
-    package = tmp_path / "package"
-    package.mkdir()
-    monkeypatch.setattr(fourierqk.site.pages, "PACKAGE", package)
-    for name in ("FOURIERQK_BOOK", "PLOTLY_RENDERER", "TQDM_DISABLE"):
-        monkeypatch.setenv(name, "")  # so that what _configure sets is undone
-
-    def configured(source: str) -> tuple[Path, str]:
-        (package / "filters.py").write_text(source)
-        app = SimpleNamespace(outdir=tmp_path / "_build" / "html", srcdir=tmp_path)
+    def configured(self) -> SimpleNamespace:
+        """Sphinx's configuration, as far as the extension writes it; the cache folder is there, as after a build."""
+        app = SimpleNamespace(outdir=self.folder / "_build" / "html", srcdir=self.folder)
         config = SimpleNamespace(external_toc_path="_toc.yml", myst_substitutions={})
         fourierqk.site.pages._configure(app, config)
-        cache = Path(config.nb_execution_cache_path)
-        cache.mkdir(parents=True, exist_ok=True)
-        return cache, config.fourierqk_sources
+        Path(config.nb_execution_cache_path).mkdir(parents=True, exist_ok=True)
+        return config
 
-    first, sources = configured("a = 1")
-    assert configured("a = 1") == (first, sources)
-    second, changed = configured("a = 2")
-    assert second != first and changed != sources and second.exists() and not first.exists()
+
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    made = Sources(tmp_path)
+    monkeypatch.setattr(fourierqk.site.pages, "PACKAGE", made.package)
+    for name in ("FOURIERQK_BOOK", "PLOTLY_RENDERER", "TQDM_DISABLE"):
+        monkeypatch.setenv(name, "")  # so that what _configure sets is undone
+    return made
+
+
+@pytest.mark.parametrize("kind", Sources.FILES)
+def test_what_pages_are_made_from_decides_what_is_read_and_executed_again(sources, kind):
+    """The cache of executed cells lies in a folder named by all that outputs are made from, and older ones go."""
+    first = sources.configured()
+    assert vars(sources.configured()) == vars(first)
+    sources.change(kind)
+    second = sources.configured()
+    assert second.fourierqk_sources != first.fourierqk_sources
+    before, after = (Path(config.nb_execution_cache_path) for config in (first, second))
+    assert after.exists()
+    if kind == "script":  # drawn by the reader's browser: no output changes
+        assert after == before
+    else:
+        assert after != before and not before.exists()
+
+
+def test_claims_are_substitutions(sources):
+    assert sources.configured().myst_substitutions == {"loss": "1.5 nats"}
+    sources.change("claims")
+    assert sources.configured().myst_substitutions == {"loss": "1.6 nats"}
 
 
 @pytest.mark.parametrize("name", fourierqk.site.pages.WIDGETS)

@@ -1,5 +1,4 @@
 """What the chapters refer to: each other's titles, labels and equations, the claims, the references, the repository."""
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -7,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 import yaml
+
+from fourierqk.reckoning import paper, stated
 
 __all__ = ["Catalogue", "Reference"]
 
@@ -78,14 +79,11 @@ class Catalogue:
     # --- claims and references
 
     @cached_property
-    def claims(self) -> dict[str, dict]:
-        path = self.book / "claims.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    def claims(self) -> dict[str, str]:
+        return stated(self.book / "claims.json")
 
     def claim(self, key: str) -> str:
-        if key not in self.claims:
-            raise ValueError(f"book/claims.json has no {key!r}")
-        return self.claims[key]["text"]
+        return paper(key, self.claims)
 
     @cached_property
     def bibliography(self):

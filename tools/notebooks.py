@@ -20,6 +20,8 @@ from catalogue import Catalogue
 from flatten import Flattener
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from fourierqk.site import fingerprint
+
 __all__ = ["build", "changes", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -114,14 +116,6 @@ def text_only(output: nbformat.NotebookNode) -> nbformat.NotebookNode | None:
     return output if kept else None
 
 
-def fingerprint(root: Path) -> str:
-    """Hash of what a chapter's outputs depend on besides its own cells: the library and the recorded runs."""
-    digest = hashlib.sha256()
-    for path in sorted([*root.glob("fourierqk/**/*.py"), *root.glob("book/records/**/*.*")]):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
 def reuse(notebook: nbformat.NotebookNode, path: Path) -> bool:
     """Take the outputs from the notebook at `path` if its code is the same."""
     if not path.exists():
@@ -160,7 +154,8 @@ def write(catalogue: Catalogue, doc: str) -> str:
     path, stamp = catalogue.book / f"{doc}.ipynb", catalogue.book / "_build" / "notebooks" / f"{doc}.stamp"
     notebook = build(catalogue, doc)
     code = "\0".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    key = hashlib.sha256(f"{fingerprint(catalogue.root)} {code}".encode()).hexdigest()
+    made_from = fingerprint(catalogue.root / "fourierqk", catalogue.book)
+    key = hashlib.sha256(f"{made_from} {code}".encode()).hexdigest()
     fresh = stamp.exists() and stamp.read_text() == key and reuse(notebook, path)
     if not fresh:
         execute(notebook, path.parent)

@@ -3,17 +3,15 @@
 Every verdict and every number is computed from records: other records give other words. `CLAIMS` says what is claimed
 and how it is judged, `Evidence` holds the runs, `reckon` brings the two together.
 """
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from fourierqk.reckoning import judges
 from fourierqk.reckoning.evidence import Evidence, NoRun
 from fourierqk.reckoning.judges import Finding, Judge
+from fourierqk.reckoning.paper import paper
 
-__all__ = ["CLAIMS", "Claim", "markdown", "paper", "reckon"]
+__all__ = ["CLAIMS", "Claim", "markdown", "reckon"]
 
 
 @dataclass(frozen=True)
@@ -33,20 +31,6 @@ class Claim:
     def __str__(self) -> str:
         said = self.says.format(paper(self.key)) if self.key else self.says
         return said[0].upper() + said[1:]
-
-
-@cache
-def _numbers() -> dict[str, dict[str, str]]:
-    here = Path(__file__).resolve().parents[1]
-    places = (here / "_claims.json", here.parent / "book" / "claims.json")  # installed, or in the repository
-    return json.loads(next(p for p in places if p.is_file()).read_text(encoding="utf-8"))
-
-
-def paper(key: str) -> str:
-    """A number as the paper states it, by its key in the book's claims.json. ValueError: an unknown key."""
-    if key not in _numbers():
-        raise ValueError(f"unknown claim {key!r}: there are {', '.join(_numbers())}")
-    return _numbers()[key]["text"]
 
 
 TWO_SIDED = (

@@ -20,6 +20,8 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from fourierqk import widgets
+from fourierqk.reckoning import stated
+from fourierqk.site.sources import fingerprint
 
 __all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
 
@@ -122,36 +124,22 @@ def _hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:12]
 
 
-def _sources(book: Path, *suffixes: str) -> str:
-    """A hash of the package's files with these suffixes, and of the records of runs that the pages quote."""
-    files = [p for p in sorted(PACKAGE.rglob("*")) if p.suffix in suffixes] + sorted((book / "records").rglob("*.json"))
-    return _hash(b"".join(p.name.encode() + p.read_bytes() for p in files))
-
-
 def _configure(app: Sphinx, config: Config) -> None:
     """Before anything reads the configuration: the kernels' environment, the outputs' cache, the paper's claims."""
     os.environ |= {widgets.BUILDING: "1", "PLOTLY_RENDERER": "plotly_mimetype", "TQDM_DISABLE": "1"}
     # jupyter-book hands --toc on as it was given, Sphinx would look for it among the chapters
     config.external_toc_path = str(Path(config.external_toc_path).resolve())
     book = Path(app.srcdir)
-    config.fourierqk_sources = _sources(book, ".py", ".js")  # an "env" value: new ones make Sphinx read all
+    outputs = fingerprint(PACKAGE, book)[:12]
+    scripts = _hash(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.js"))))
+    config.fourierqk_sources = f"{outputs} {scripts}"  # an "env" value: a new one makes Sphinx read all pages
     # jupyter-cache compares cells alone, and would keep the outputs of an older library
-    cache, key = Path(app.outdir).parent / ".jupyter_cache", _sources(book, ".py")
+    cache, key = Path(app.outdir).parent / ".jupyter_cache", outputs
     for stale in cache.glob("*"):
         if stale.name != key:
             shutil.rmtree(stale, ignore_errors=True)
     config.nb_execution_cache_path = str(cache / key)
-    config.myst_substitutions = config.myst_substitutions | _claims(book / "claims.json")
-
-
-def _claims(path: Path) -> dict[str, str]:
-    """The substitutions of claims.json, {key: {"text": ..., "source": ...}}: a key stands for its text."""
-    try:
-        claims = json.loads(path.read_text("utf8")) if path.exists() else {}
-        return {key: claim["text"] for key, claim in claims.items()}
-    except (ValueError, TypeError, KeyError, AttributeError) as e:
-        shape = '{"key": {"text": "...", "source": "..."}}'
-        raise ExtensionError(f"{path} must hold {shape}: {type(e).__name__} {e}") from e
+    config.myst_substitutions = config.myst_substitutions | stated(book / "claims.json")
 
 
 # ---------------------------------------------------------------- pages

@@ -1,0 +1,40 @@
+"""The paper's numbers, as it states them: the book's claims.json."""
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+__all__ = ["paper", "stated"]
+
+SHAPE = '{"key": {"text": "...", "source": "..."}}'
+
+
+def stated(path: str | Path) -> dict[str, str]:
+    """The texts of a file of claims, by key; none where there is no file. ValueError where it has another shape."""
+    path = Path(path)
+    try:
+        claims = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        texts = {key: claim["text"] for key, claim in claims.items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as e:
+        raise ValueError(f"{path} must hold {SHAPE}: {type(e).__name__} {e}") from e
+    if wrong := [key for key, text in texts.items() if not isinstance(text, str)]:
+        raise ValueError(f"{path} must hold {SHAPE}: the text of {', '.join(wrong)} is none")
+    return texts
+
+
+@cache
+def _ours() -> dict[str, str]:
+    here = Path(__file__).resolve().parents[1]
+    places = (here / "_claims.json", here.parent / "book" / "claims.json")  # installed, or in the repository
+    return stated(next(p for p in places if p.is_file()))
+
+
+def paper(key: str, numbers: Mapping[str, str] | None = None) -> str:
+    """A number as the paper states it, by its key in the book's claims.json. ValueError: an unknown key.
+
+    numbers: those of another file, as `stated` reads them.
+    """
+    known = _ours() if numbers is None else numbers
+    if key not in known:
+        raise ValueError(f"unknown claim {key!r}: there are {', '.join(known)}")
+    return known[key]
