@@ -3,6 +3,7 @@ from fourierqk.analysis.phases import (
     AmplitudeOnly,
     ConstantShift,
     IndependentPhase,
+    Place,
     SharedPhase,
     Surrogate,
     coverage,
@@ -13,6 +14,6 @@ from fourierqk.analysis.phases import (
 )  # fmt: skip
 
 __all__ = [
-    "AmplitudeOnly", "ConstantShift", "IndependentPhase", "SharedPhase", "Surrogate", "coverage", "future_share",
-    "learned_periods", "reach", "surrogates",
+    "AmplitudeOnly", "ConstantShift", "IndependentPhase", "Place", "SharedPhase", "Surrogate", "coverage",
+    "future_share", "learned_periods", "reach", "surrogates",
 ]  # fmt: skip
