@@ -15,6 +15,7 @@ CHROMIUM_FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no network: every other host is unknown
 ]
 
 os.environ.setdefault("FOURIERQK_PROGRESS", "0")
@@ -66,6 +67,14 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
+def pytest_collection_modifyitems(items) -> None:
+    """Whatever needs the built book or a browser is slow."""
+    for item in items:
+        if {"site", "browser"} & {*item.fixturenames}:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

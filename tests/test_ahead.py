@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import hear_ctrl_c
 
+pytestmark = pytest.mark.slow
 CONF = """
 extensions = ["myst_nb", "fourierqk.site.ahead"]
 nb_execution_mode = "cache"
