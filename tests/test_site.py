@@ -1,6 +1,7 @@
 """The built book, as a reader's browser sees it, with no network behind it."""
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,19 +9,15 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import SITE
 from playwright.sync_api import expect
-from viewing import opened, served
+from viewing import PATIENCE, context, opened, served, tab
 
 import fourierqk.site.pages
 from fourierqk.site.pages import PLOTLY, PlotlyFigure
 
 PAGES = sorted(p.name for p in SITE.glob("*.html") if p.name != "index.html")
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
-LOOKS = {
-    "light": {"color_scheme": "light"},
-    "dark": {"color_scheme": "dark"},
-    "phone": PHONE,
-}
 SLIDER = "input[type=range]"
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -29,38 +26,86 @@ def address(site):
         yield where
 
 
+@pytest.fixture(scope="module")
+def desk(browser):
+    with context(browser) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def phone(browser):
+    with context(browser, **PHONE) as found:
+        yield found
+
+
 def visit(page, url: str) -> None:
     """Open a page and scroll through it, so that every lazy figure is drawn."""
     page.goto(url)
     for island in page.locator(".fqk-live, .fqk-figure").all():
         island.scroll_into_view_if_needed()
-        island.and_(page.locator("[data-drawn]")).wait_for(timeout=20_000)
+        island.and_(page.locator("[data-drawn]")).wait_for()
     page.evaluate("window.MathJax && MathJax.startup && MathJax.startup.promise")
-    page.wait_for_timeout(100)
+    settle(page)
+
+
+def settle(page) -> None:
+    """Let two frames pass: what the last change asked for is drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def test_there_is_a_book(site):
     assert {"intro.html", "search.html"} <= set(PAGES)
 
 
-@pytest.mark.parametrize("look", LOOKS)
 @pytest.mark.parametrize("name", PAGES)
-def test_page(address, browser, name, look):
-    with opened(browser, **LOOKS[look]) as view:
+def test_page(address, desk, name):
+    """By day, then by night as the reader's system asks: the elements are the same, and colours alone are new."""
+    with tab(desk) as view:
         visit(view.page, f"{address}/{name}")
-        assert view.page.evaluate("document.documentElement.dataset.theme") == ("dark" if look == "dark" else "light")
-        wide = view.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        assert wide <= 0, f"scrolls {wide} pixels sideways"
+        assert view.page.evaluate(THEME) == "light" and sideways(view.page) <= 0
         assert not view.page.evaluate(MUTE), "figures or images without a text for those who cannot see them"
         assert not view.page.locator(".MathJax_Error, mjx-merror").count(), "a formula that MathJax cannot read"
+        assert not (grave := accessibility(view.page)), grave
+        view.page.emulate_media(color_scheme="dark")
+        view.page.wait_for_function(f"{THEME} === 'dark'")
+        settle(view.page)
+        assert not (grave := accessibility(view.page, "color-contrast")), grave
         assert view.faults == []
-        if look != "phone":  # the same elements, and colours that were checked in light
-            assert not (grave := accessibility(view.page)), grave
 
 
-def accessibility(page) -> list[tuple]:
-    """What axe finds wrong with a page, little things apart: rule, what it asks for, elements."""
-    found = Axe().run(page).response["violations"]
+@pytest.mark.parametrize("name", PAGES)
+def test_page_on_a_phone(address, phone, name):
+    with tab(phone) as view:
+        visit(view.page, f"{address}/{name}")
+        assert sideways(view.page) <= 0 and view.faults == []
+
+
+def test_a_page_opened_at_night(address, browser):
+    """Its figures are drawn in the night's colours, without a change of theme."""
+    with opened(browser, color_scheme="dark") as view:
+        visit(view.page, f"{address}/{next(page_with_figures())}")
+        assert view.page.evaluate(THEME) == "dark"
+        assert not (grave := accessibility(view.page, "color-contrast")), grave
+        assert view.faults == []
+
+
+THEME = "document.documentElement.dataset.theme"
+
+
+def page_with_figures() -> Iterator[str]:
+    return (p for p in PAGES if 'class="fqk-figure"' in (SITE / p).read_text("utf8"))
+
+
+def sideways(page) -> int:
+    """How many pixels a page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def accessibility(page, *rules: str) -> list[tuple]:
+    """What axe finds wrong with a page, by these rules or by all, little things apart: rule, what it asks, elements."""
+    options = {"resultTypes": ["violations"], "preload": False}  # no rule of these reads style sheets
+    options |= {"runOnly": list(rules)} if rules else {}
+    found = Axe().run(page, options=options).response["violations"]
     grave = [v for v in found if v["impact"] in {"moderate", "serious", "critical"}]
     return [(v["id"], v["help"], [n["html"][:200] for n in v["nodes"][:3]]) for v in grave]
 
@@ -100,10 +145,9 @@ def test_widget_is_redrawn_for_the_other_theme(address, browser):
 
 
 def test_figures_follow_the_theme(address, browser):
-    name = next(p for p in PAGES if 'class="fqk-figure"' in (SITE / p).read_text("utf8"))
     colour = "getComputedStyle(document.querySelector('.fqk-figure .xtick text')).fill"
     with opened(browser) as view:
-        visit(view.page, f"{address}/{name}")
+        visit(view.page, f"{address}/{next(page_with_figures())}")
         light = view.page.evaluate(colour)
         view.page.evaluate("document.documentElement.dataset.theme = 'dark'")
         view.page.wait_for_function(f"light => {colour} !== light", arg=light)
@@ -120,14 +164,14 @@ def test_reads_from_disk(site, browser):
 def test_search_finds_the_attention_chapter(address, browser):
     with opened(browser) as view:
         view.page.goto(f"{address}/search.html?q=frequency")
-        view.page.locator("#search-results li a").first.wait_for(timeout=10_000)
+        view.page.locator("#search-results li a").first.wait_for()
         assert view.faults == []
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_page_source(name):
+def test_page_source(site, name):
     """No address of another host is loaded, and every figure is data: plotly.js is in the site once."""
-    text = (SITE / name).read_text("utf8")
+    text = (site / name).read_text("utf8")
     sources = re.findall(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)', text)
     links = re.findall(r'<link rel="(?:stylesheet|preload|icon)"[^>]*href="([^"]*)', text)
     assert sources and links and not [a for a in sources + links if re.match(r"(https?:)?//", a)]

@@ -1,25 +1,25 @@
-"""Pages opened with the network cut off and every fault noted, for the tests that need a browser."""
+"""Pages opened with the network cut off (CHROMIUM_FLAGS) and every fault noted, for the tests that need a browser."""
 import base64
 import functools
 import http.server
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from fourierqk.widgets import Widget, module
 
 LOCAL = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
+PATIENCE = 120_000  # milliseconds
 
 
 class Page:
     """A page with a log of everything that went wrong on it: `page` is Playwright's, `faults` a list of texts."""
 
-    def __init__(self, browser, **options) -> None:
-        self.context = browser.new_context(**options)
-        self.page, self.faults = self.context.new_page(), []
-        self.context.route("**/*", self._route)
+    def __init__(self, context) -> None:
+        self.page, self.faults = context.new_page(), []
+        self.page.on("request", lambda r: self._fault(not r.url.startswith(LOCAL), f"foreign: {r.url}"))
         self.page.on("console", lambda m: self._fault(m.type in {"error", "warning"}, f"console {m.type}: {m.text}"))
         self.page.on("pageerror", lambda e: self._fault(True, f"error: {e}"))
         self.page.on("requestfailed", lambda r: self._fault(True, f"failed: {r.url}"))
@@ -29,21 +29,32 @@ class Page:
         if wrong:
             self.faults.append(text)
 
-    def _route(self, route) -> None:
-        if route.request.url.startswith(LOCAL):
-            return route.continue_()
-        self.faults.append(f"foreign: {route.request.url}")
-        return route.abort()
+
+@contextmanager
+def context(browser, **options) -> Iterator[Any]:
+    """Pages that look alike, 1200 by 900 and light unless told otherwise, and share what the browser keeps of scripts.
+
+    No wait is a test of speed: each ends with what it waits for, and a busy machine may take its time.
+    """
+    looks = {"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"} | options
+    with closing(browser.new_context(**looks)) as found:
+        found.set_default_timeout(PATIENCE)
+        yield found
+
+
+@contextmanager
+def tab(context) -> Iterator[Page]:
+    """A new page among others of its context."""
+    view = Page(context)
+    with closing(view.page):
+        yield view
 
 
 @contextmanager
 def opened(browser, **options) -> Iterator[Page]:
-    """A new page, 1200 by 900 and light unless told otherwise."""
-    visit = Page(browser, **{"viewport": {"width": 1200, "height": 900}, "color_scheme": "light"} | options)
-    try:
-        yield visit
-    finally:
-        visit.context.close()
+    """A new page in a context of its own."""
+    with context(browser, **options) as alone, tab(alone) as view:
+        yield view
 
 
 def address(widget: str) -> str:
