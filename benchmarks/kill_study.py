@@ -55,8 +55,8 @@ def kill_once(command: list[str], place: Path, dice: random.Random) -> str:
         time.sleep(0.01)
     if study.poll() is not None:
         return "nothing: it had ended"
-    crew = workers(study.pid)
-    victim = dice.choice(crew) if crew and dice.random() < 0.5 else study.pid
+    pool = workers(study.pid)
+    victim = dice.choice(pool) if pool and dice.random() < 0.5 else study.pid
     os.kill(victim, signal.SIGKILL)
     if victim != study.pid:
         time.sleep(dice.uniform(0, 2))

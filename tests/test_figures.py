@@ -21,7 +21,7 @@ T = np.arange(64)
 BAND = Gaussian(0.1, 0.05)
 LETTERS = np.where(np.arange(4000) % 5, RNG.integers(2, size=4000), 2)  # a mark at every fifth token
 BEAT, SHUFFLED = (text_spectrum(torch.tensor(x), 64) for x in (LETTERS, RNG.permutation(LETTERS)))
-DIFFERENCE = {"values": [-0.03, -0.01, -0.02], "mean": -0.02, "low": -0.045, "high": 0.005}  # as report.compare
+DIFFERENCE = {"values": [-0.03, -0.01, -0.02], "mean": -0.02, "low": -0.045, "high": 0.005}  # as records.compare
 ONCE = {"values": [0.4], "mean": 0.4, "low": None, "high": None}
 LOSS = SimpleNamespace(mean=0.5, se=0.01)  # as losses.Loss
 

@@ -24,7 +24,7 @@ causality.verdict causality.procedure causality
 specimens.models specimens.rivals specimens
 analysis.phases analysis
 training.hardware training.presets training.checkpoint training.loop training
-studies.design studies.measurement studies.runs studies.worker studies.tally studies.pool studies.cluster studies
+studies.design studies.measurement studies.runs studies.tally studies.pool studies.worker studies.cluster studies
 reckoning.evidence reckoning.judges reckoning.paper reckoning.claims reckoning
 figures.draw figures.signals figures.models figures
 widgets widgets.*

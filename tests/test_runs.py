@@ -25,7 +25,7 @@ from fourierqk.records.library import folder, runs_in
 from fourierqk.storage import hold, read_json, write_json
 from fourierqk.studies.design import FIRST, STUDIES, Run, Study, open_corpus
 from fourierqk.studies.design import study as find_study
-from fourierqk.studies.pool import conduct
+from fourierqk.studies.pool import conduct, order
 from fourierqk.studies.runs import recorded, run_in_study, workplace
 from fourierqk.training.loop import load, train
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
@@ -254,6 +254,15 @@ def test_a_study_killed_at_random_moments_and_shared_by_two_ends_as_an_undisturb
         assert len(done_here) <= 1, "done twice"
     left = {path.name for path in place.iterdir()} - {f"{run.name}.json" for run in made}
     assert left == {"runs"} and not [*place.rglob("*.tmp")]
+
+
+def test_a_worker_says_in_one_line_why_it_failed_and_nothing_else(tmp_path):
+    (run,) = tiny("no such text", "base-dot")
+    command, pipe = [sys.executable, "-m", "fourierqk.studies.worker", str(tmp_path)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
+        child.stdin.write(order(run, 1, False)), child.stdin.flush()  # and stays open: the study is there
+        assert child.stderr.read() == b"no corpus 'no such text': it is neither verse nor shakespeare nor a file\n"
+        assert child.stdout.read() == b"" and child.wait() == 1
 
 
 def test_a_run_that_fails_is_named_and_stops_no_other(text, tmp_path, capfd):

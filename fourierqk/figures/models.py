@@ -102,7 +102,7 @@ def gains(
     differences: Mapping[str, Mapping], verdicts: Mapping[str, str],
     xlabel: str = "honest loss minus the baseline's (nats per token)",
 ) -> go.Figure:  # fmt: skip
-    """Differences of systems to the baseline, as `report.compare` gives them: a dot a seed, mean and 95 % interval.
+    """Differences of systems to the baseline, as `records.compare` gives them: a dot a seed, mean and 95 % interval.
 
     verdicts: of their audits, by the same names. Left of the line at 0 is better than the baseline.
     """

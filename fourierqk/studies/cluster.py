@@ -2,7 +2,7 @@
 
 The nodes need Ray, Python, torch, numpy and safetensors, the first two in the versions that are here. Library and text
 travel with the study, and no disk need be shared: a task trains in a temporary folder of its node and sends back what
-it made. The folder of the study is written here alone, as `crew.conduct` writes it, so that either can go on with what
+it made. The folder of the study is written here alone, as `pool.conduct` writes it, so that either can go on with what
 the other left.
 """
 import hashlib
@@ -45,7 +45,7 @@ def conduct_on_ray(
     """Carry out all runs that have no record in the folder yet -> what failed: the name of the run, and why.
 
     Repeated after a stop of any kind, it goes on with the runs that have no record. Records, locks and failures are
-    those of `crew.conduct`. Ray does as many runs at a time as the nodes have room for, and repeats a run whose worker
+    those of `pool.conduct`. Ray does as many runs at a time as the nodes have room for, and repeats a run whose worker
     or node dies. The cluster is that of RAY_ADDRESS, else the one that this machine belongs to.
 
     cpus: cores that a run asks for, and the threads it computes with; the last digits of a loss depend on them, so keep
@@ -125,7 +125,7 @@ class _Cluster:
         if self.gpus is None:
             self.gpus = min(1, int(self.ray.cluster_resources().get("GPU", 0)))
         resources = {"num_cpus": self.cpus, "num_gpus": self.gpus}
-        # one call a process, as in a crew: neither memory nor its peak is another run's
+        # one call a process, as in a pool: neither memory nor its peak is another run's
         self.task = self.ray.remote(max_retries=RETRIES, max_calls=1, **resources)(_carry_out)
         self.corpora = {name: self.ray.put(corpus) for name, corpus in self.tally.corpora.items()}
         return self

@@ -1,4 +1,8 @@
-"""Carry out a whole study: several runs at a time, each in a process of its own, whatever is killed on the way."""
+"""Carry out a whole study: several runs at a time, each in a process of its own, whatever is killed on the way.
+
+The processes (worker.py) are told what to do by `order`, and say by their exit status how it went.
+"""
+import json
 import os
 import signal
 import subprocess
@@ -12,11 +16,11 @@ from typing import IO
 
 from fourierqk.progress import progress_bar
 from fourierqk.studies.design import Run
-from fourierqk.studies.runs import BUSY, order
 from fourierqk.studies.tally import Tally
 
 __all__ = ["conduct"]
 
+BUSY = 75  # exit status of a worker whose run another process is at
 PAUSE = 0.2  # seconds between two looks at what has ended
 
 
@@ -37,23 +41,28 @@ def conduct(
     if jobs < 1:
         raise ValueError(f"jobs = {jobs} must be at least 1")
     tally = Tally(runs, folder)
-    with progress_bar(progress, tally.total, tally.steps()) as bar, _Crew(folder, jobs, compiled, budget) as crew:
+    with progress_bar(progress, tally.total, tally.steps()) as bar, _Pool(folder, jobs, compiled, budget) as pool:
         tally.start(bar)
-        while tally.waiting or crew.busy:
-            while len(crew.busy) < jobs and not crew.is_late() and (run := tally.next()):
-                crew.start(run)
+        while tally.waiting or pool.busy:
+            while len(pool.busy) < jobs and not pool.is_late() and (run := tally.next()):
+                pool.start(run)
             time.sleep(PAUSE)
-            for worker in crew.ended():
+            for worker in pool.ended():
                 if worker.process.returncode == BUSY:
                     tally.waiting.append(worker.run)
                 else:
                     tally.settle(worker.run, worker.seconds, worker.last_words())
                 worker.log.close()
-            tally.show(worker.run for worker in crew.busy)
-            if tally.waiting and not crew.busy and crew.is_late():
+            tally.show(worker.run for worker in pool.busy)
+            if tally.waiting and not pool.busy and pool.is_late():
                 tally.say(f"The time is up: {len(tally.waiting)} of {len(runs)} runs not begun")
                 break
     return tally.failed
+
+
+def order(run: Run, threads: int, compiled: bool) -> bytes:
+    """What a worker is told to do, in one line of JSON."""
+    return json.dumps({"run": run.as_dict(), "threads": threads, "compiled": compiled}).encode() + b"\n"
 
 
 @dataclass(frozen=True)
@@ -78,15 +87,15 @@ class _Worker:
         return lines[-1].replace("start anew with resume=False", "delete it") if lines else f"exit status {status}"
 
 
-class _Crew:
-    """The processes at work. When the crew is left, all of them end; when this process is killed, they end too."""
+class _Pool:
+    """The processes at work. When the pool is left, all of them end; when this process is killed, they end too."""
 
     def __init__(self, folder: str | Path, jobs: int, compiled: Collection[str], budget: float | None) -> None:
         self.folder, self.compiled, self.busy, self.longest = folder, compiled, [], 0.0
         self.budget, self.began = budget, time.monotonic()
         self.threads = max(1, _cores() // jobs)
 
-    def __enter__(self) -> "_Crew":
+    def __enter__(self) -> "_Pool":
         return self
 
     def __exit__(self, *_: object) -> None:

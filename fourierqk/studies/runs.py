@@ -4,7 +4,6 @@ A folder holds a study. NAME.json is the record of a run, written when it ends. 
 it goes on after a stop, and in the end its weights. Several processes, on one machine or on several that share the
 disk, may work on one folder: each run is locked by whoever does it.
 """
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from fourierqk.training import RECORD, train
 from fourierqk.zoo import build
 
 __all__ = ["carry_out", "recorded", "run_in_study"]
-
-BUSY = 75  # exit status of a worker whose run another process is at
 
 
 def carry_out(
@@ -100,8 +97,3 @@ def reason(error: Exception) -> str:
     """Why a run failed, in a line."""
     said = " ".join(str(getattr(error, "strerror", None) or error).split())
     return said if isinstance(error, ValueError | OSError | FloatingPointError) else f"{type(error).__name__}: {said}"
-
-
-def order(run: Run, threads: int, compiled: bool) -> bytes:
-    """What a worker process is told to do, in one line of JSON (see worker.py)."""
-    return json.dumps({"run": run.as_dict(), "threads": threads, "compiled": compiled}).encode() + b"\n"

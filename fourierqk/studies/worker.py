@@ -1,6 +1,6 @@
 """A process that carries out one run of a study: ``python -m fourierqk.studies.worker FOLDER``.
 
-Its order, one line of JSON (`runs.order`), comes through the standard input, which stays open as long as the study is
+Its order, one line of JSON (`pool.order`), comes through the standard input, which stays open as long as the study is
 at work. The exit status is 0, BUSY, or 1; then the last line of the standard error says why the run failed.
 """
 import contextlib
@@ -14,7 +14,8 @@ import torch
 
 from fourierqk.storage import Busy
 from fourierqk.studies.design import Run
-from fourierqk.studies.runs import BUSY, reason, run_in_study
+from fourierqk.studies.pool import BUSY
+from fourierqk.studies.runs import reason, run_in_study
 
 
 def _work(folder: Path) -> int:
