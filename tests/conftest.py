@@ -77,6 +77,13 @@ def pytest_collection_modifyitems(items) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture(scope="session")
+def plays() -> None:
+    """Tiny Shakespeare, for what it alone can tell: the records are of it. It is not ours to ship."""
+    if not os.environ.get("FOURIERQK_DATA"):
+        pytest.skip("only the text itself can tell: FOURIERQK_DATA does not say where it is, and tests fetch nothing")
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     skipped = [report for report in terminalreporter.stats.get("skipped", []) if "no browser" in str(report.longrepr)]
     if skipped:

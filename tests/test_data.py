@@ -1,7 +1,6 @@
 """Corpora: windows against slicing by hand, seeds, splits; and the ways a text can be missing, wrong or late."""
 import itertools
 import math
-import os
 import random
 import threading
 from dataclasses import FrozenInstanceError, replace
@@ -380,9 +379,7 @@ def test_another_text_under_the_name_is_refused(library, tmp_path):
         shakespeare(tmp_path / "hamlet.txt")
 
 
-def test_the_real_text_where_it_is_at_hand():
-    if not os.environ.get("FOURIERQK_DATA"):
-        pytest.skip("FOURIERQK_DATA does not say where tinyshakespeare.txt is, and tests fetch nothing")
+def test_the_real_text_where_it_is_at_hand(plays):
     c = shakespeare()
     assert len(c.train) == 1_003_854 and len(c.val) == 111_540 and len(c.vocab) == 65
     assert c.decode(c.train[:14]) == "First Citizen:"

@@ -1,6 +1,6 @@
 """The spectrum of a text: against the plain sum over all indicators, SciPy, closed forms; and the recorded ones."""
+import inspect
 import math
-import os
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import torch
 from scipy import signal
 
 from fourierqk.data import spectrum, words
-from fourierqk.data.corpus import Corpus, verse
+from fourierqk.data.corpus import LEVELS, Corpus, shakespeare, verse
 from fourierqk.data.spectrum import Spectrum, recorded_spectra, text_spectrum
 from fourierqk.records import library
 
@@ -178,9 +178,6 @@ def test_peaks_by_hand():
 # the records
 
 
-TEXT = os.environ.get("FOURIERQK_DATA")
-
-
 @pytest.mark.parametrize("level", spectra.LEVELS)
 def test_a_record_is_whole_and_of_a_commit_without_changes(level):
     record = library.read_json(library.folder("spectra") / f"{spectra.name(level)}.json")
@@ -193,9 +190,28 @@ def test_a_record_is_whole_and_of_a_commit_without_changes(level):
 
 
 @pytest.mark.parametrize("level", spectra.LEVELS)
-def test_a_record_is_what_the_text_gives(level):
-    if not TEXT:
-        pytest.skip("FOURIERQK_DATA does not say where tinyshakespeare.txt is, and tests fetch nothing")
+def test_a_record_holds_what_its_text_gives(level, monkeypatch):
+    """Of a text at hand, against the definition, in six digits."""
+    corpus = letters(level, 900)
+    monkeypatch.setattr(spectra, "shakespeare", lambda level: corpus)
+    record = spectra.measure(level)
+    assert record["corpus"]["sha256"] == corpus.sha256 and record["corpus"]["vocabulary"] == len(corpus.vocab)
+    for of, ids in spectra.signals(corpus).items():
+        s, expected = record["spectra"][of], brute(ids.numpy(), 1024)
+        assert (s["n"], s["windows"]) == (1024, len(expected))
+        assert s["flat"] == pytest.approx((one_hot(ids.numpy()) ** 2).mean(1).sum())
+        np.testing.assert_allclose(s["power"], expected.mean(0), rtol=1e-5, atol=1e-9)
+
+
+def test_the_records_are_of_the_text_that_the_library_describes():
+    char, word = (library.read_json(library.folder("spectra") / f"{spectra.name(v)}.json")["corpus"] for v in LEVELS)
+    said = inspect.getdoc(shakespeare)
+    assert f"{char['tokens']:,} characters, {char['vocabulary']} different ones" in said
+    assert word["vocabulary"] == char["vocabulary"] + words.SIZE and f"the {words.SIZE:,} words most frequent" in said
+
+
+@pytest.mark.parametrize("level", spectra.LEVELS)
+def test_a_record_is_what_the_plays_give(level, plays):
     record = library.read_json(library.folder("spectra") / f"{spectra.name(level)}.json")
     fresh = spectra.measure(level)
     assert fresh["corpus"] == record["corpus"]
@@ -204,10 +220,10 @@ def test_a_record_is_what_the_text_gives(level):
             np.testing.assert_allclose(s[key], record["spectra"][of][key], rtol=1e-4, err_msg=f"{of}: {key}")
 
 
-def letters(level: str) -> Corpus:
-    """A small text of either level, with a blank line in it."""
+def letters(level: str, times: int = 300) -> Corpus:
+    """A small text of either level, with blank lines in it."""
     vocab = ("\n", " ", "a", "b") if level == "char" else ("\n", " ", "a", "b", "ab")
-    return Corpus("x", words.encode("a ab\n\n" * 300, vocab, "x"), torch.tensor([0]), vocab)
+    return Corpus("x", words.encode("a ab\n\n" * times, vocab, "x"), torch.tensor([0]), vocab)
 
 
 def test_the_signals_that_are_recorded_are_what_their_names_say():

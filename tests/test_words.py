@@ -1,5 +1,4 @@
 """Words as tokens: every text comes back whole, training alone decides what a word is, losses compare per character."""
-import os
 import random
 import re
 
@@ -115,14 +114,13 @@ def test_unknown_levels_are_refused_before_any_file_is_read(level, tmp_path):
             read()
 
 
-def test_the_real_text_where_it_is_at_hand():
-    if not os.environ.get("FOURIERQK_DATA"):
-        pytest.skip("FOURIERQK_DATA does not say where tinyshakespeare.txt is, and tests fetch nothing")
+def test_the_real_text_where_it_is_at_hand(plays):
     c, char = shakespeare(level="word"), shakespeare()
     assert len(c.vocab) == 65 + words.SIZE and c.vocab[:65] == char.vocab
     assert c.decode(c.train) == char.decode(char.train) and c.decode(c.val) == char.decode(char.val)
     assert c.vocab[65:68] == ("the", "to", "and")
     units = words.cut(char.decode(char.train))
-    known = sum(u in {*c.vocab} for u in units if len(u) > 1) / sum(len(u) > 1 for u in units)
+    vocab = {*c.vocab}
+    known = sum(u in vocab for u in units if len(u) > 1) / sum(len(u) > 1 for u in units)
     assert known == pytest.approx(0.92, abs=0.005)  # as words.py says
     assert units.count(c.vocab[-1]) == 4
