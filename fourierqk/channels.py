@@ -6,8 +6,9 @@ head serves queries and keys alike: the score is (M q) . (M k) = q . (M^T M) k.
 import torch
 from torch import Tensor
 
+from fourierqk.checks import check_count
 from fourierqk.filters import FeatureMap, Filter
-from fourierqk.parts import check_count, check_heads, precise, precision
+from fourierqk.parts import check_heads, compute_dtype, precise
 
 __all__ = ["ChannelCollapse", "ChannelFilter", "ChannelMap", "RandomProjection", "RandomRotation"]
 
@@ -26,7 +27,7 @@ class ChannelMap(FeatureMap):
     def scaled(self, d: int) -> Tensor:
         """The map M as it is applied -> (heads | 1, d', d)."""
         m = self.matrix(d)
-        m = m.to(precision(m.dtype))
+        m = m.to(compute_dtype(m.dtype))
         loudness = (m.mT @ m).square().sum((-2, -1), keepdim=True) / d
         return m * loudness.clamp_min(1e-30) ** -0.25
 
@@ -82,11 +83,14 @@ class RandomRotation(ChannelMap):
         q, r = torch.linalg.qr(_normal(check_count(heads, "heads"), d, d, seed))
         q = q * r.diagonal(dim1=-2, dim2=-1).sign()[:, None]  # else QR prefers some rotations to others
         q[:, 0] *= torch.linalg.det(q).sign()[:, None]  # no reflections
-        self.register_buffer("turn", q.to(torch.get_default_dtype()))
+        self.register_buffer("rotation", q.to(torch.get_default_dtype()))
 
     def matrix(self, d: int) -> Tensor:
         _check_width(d, self.d)
-        return self.turn
+        return self.rotation
+
+    def settings(self) -> dict[str, float]:
+        return {"d": self.d, "heads": len(self.rotation), "seed": self.seed}
 
 
 class RandomProjection(ChannelMap):
@@ -106,6 +110,9 @@ class RandomProjection(ChannelMap):
     def matrix(self, d: int) -> Tensor:
         _check_width(d, self.d)
         return self.directions
+
+    def settings(self) -> dict[str, float]:
+        return {"d": self.d, "rank": self.rank, "heads": len(self.directions), "seed": self.seed}
 
 
 def _normal(heads: int, rows: int, columns: int, seed: int) -> Tensor:

@@ -4,6 +4,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from fourierqk.checks import check_count
 from fourierqk.filters import (
     GRID,
     AllPass,
@@ -19,7 +20,7 @@ from fourierqk.filters import (
     RandomBands,
     Tone,
 )  # fmt: skip
-from fourierqk.parts import check_count, check_heads, circular, grid, precise, precision, tokens
+from fourierqk.parts import check_heads, circular, compute_dtype, grid, precise, tokens
 
 __all__ = ["Analytic", "Bank", "Causal", "PhaseRandomised", "Residual", "SlidingDFT", "Sum", "Unit", "shelf"]
 
@@ -38,6 +39,9 @@ class Causal(CausalFilter):
     def kernel(self) -> Tensor:
         return self.inner.impulse(GRID)[..., : self.taps]
 
+    def settings(self) -> dict[str, float]:
+        return {"taps": self.taps}
+
 
 class SlidingDFT(CausalFilter):
     """At each token: the DFT of the trailing window, weighted by a filter, read at the window's last token.
@@ -52,6 +56,9 @@ class SlidingDFT(CausalFilter):
 
     def kernel(self) -> Tensor:
         return self.inner.impulse(self.window)
+
+    def settings(self) -> dict[str, float]:
+        return {"window": self.window}
 
 
 class Unit(Filter):
@@ -71,8 +78,8 @@ class Unit(Filter):
             raise ValueError(f"{inner} answers nothing on a grid of {GRID} tokens: a zero response has no gain")
 
     def _energy(self, n: int) -> Tensor:
-        h = self.inner.impulse(self.inner.span(n))
-        return h.abs().square().sum(-1).reshape(-1, h.shape[-2]).sum(0)  # over time and, in a bank, over its filters
+        energy = self.inner.impulse(self.inner.span(n)).abs().square().sum(-1)  # (heads | 1,), K in front for a bank
+        return energy.reshape(-1, energy.shape[-1]).sum(0)
 
     def _scale(self, n: int) -> Tensor:
         return self.gain * self._energy(n).clamp_min(1e-30).rsqrt()  # (heads | 1,); training may silence a filter
@@ -89,6 +96,9 @@ class Unit(Filter):
     def forward(self, x: Tensor) -> Tensor:
         z = precise(x)
         return (self._scale(x.shape[-2])[:, None, None] * self.inner(z)).to(x.dtype)
+
+    def settings(self) -> dict[str, float]:
+        return {"gain": self.gain}
 
 
 class Bank(Filter):
@@ -180,7 +190,7 @@ class Analytic(Filter):
         return one_sided * self.inner.response(f)
 
     def impulse(self, n: int) -> Tensor:
-        f = torch.fft.fftfreq(check_count(n, "n"), dtype=precision(self._like.dtype), device=self._like.device)
+        f = torch.fft.fftfreq(check_count(n, "n"), dtype=compute_dtype(self._like.dtype), device=self._like.device)
         return torch.fft.ifft(self.response(f))
 
     def span(self, n: int) -> int:
@@ -210,13 +220,13 @@ class PhaseRandomised(Filter):
         rng = torch.Generator().manual_seed(seed)
         turns = torch.rand(self.heads, GRID // 2 + 1, generator=rng, dtype=torch.float64)
         self.register_buffer("angles", (2 * math.pi * turns).to(torch.get_default_dtype()), persistent=False)
-        self._drawn: Tensor | None = None  # while queries and keys share a draw
 
     def response(self, f: Tensor) -> Tensor:
         nearest = (f.abs() * GRID).round().long()
-        return self._turn(f, self.angles.to(precision(self.angles.dtype))[:, nearest] * f.sign())
+        return self._rotated(f, self.angles.to(compute_dtype(self.angles.dtype))[:, nearest] * f.sign())
 
-    def _turn(self, f: Tensor, angles: Tensor) -> Tensor:
+    def _rotated(self, f: Tensor, angles: Tensor) -> Tensor:
+        """The response at frequencies f (F,) with phases `angles`, (heads, F), but DC and Nyquist as they are."""
         amplitude = self.inner.response(f.abs()).abs()
         angles = torch.where((f == 0) | (f.abs() == 0.5), 0, angles)
         return amplitude * torch.polar(torch.ones_like(angles), angles)
@@ -228,22 +238,24 @@ class PhaseRandomised(Filter):
         return self.inner.span(n)
 
     def pair(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        self._drawn = self._draw(q) if self.training else None
-        try:
-            return self(q), self(k)
-        finally:
-            self._drawn = None
+        angles = self._draw(q) if self.training else None
+        return self(q, angles), self(k, angles)
 
     def _draw(self, x: Tensor) -> Tensor:
+        """An angle for each head and each frequency of a signal like x -> (heads, F), in [0, 2 pi)."""
         f = grid(x.shape[-2], x)
         return 2 * math.pi * torch.rand(self.heads, len(f), dtype=f.dtype, device=f.device)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, angles: Tensor | None = None) -> Tensor:
+        """angles: a draw to share, (heads, F); by default a new one in training, and that of `seed` in evaluation."""
         z = precise(x)
         f = grid(x.shape[-2], z)
-        if not self.training:
-            return circular(z, self.response(f)).to(x.dtype)
-        return circular(z, self._turn(f, self._draw(z) if self._drawn is None else self._drawn)).to(x.dtype)
+        if angles is None and self.training:
+            angles = self._draw(z)
+        return circular(z, self.response(f) if angles is None else self._rotated(f, angles)).to(x.dtype)
+
+    def settings(self) -> dict[str, float]:
+        return {"heads": self.heads, "seed": self.seed}
 
 
 def _check_heads(filters: tuple[Filter, ...], what: str) -> None:

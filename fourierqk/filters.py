@@ -14,26 +14,27 @@ wraps round the ends, so it hears the future. A ``CausalFilter`` is a left-padde
 first token, any length T >= 1 will do, and the future is out of reach.
 """
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fourierqk.checks import check_count
 from fourierqk.parts import (
     bins,
-    check_count,
     check_frequency,
     check_heads,
     check_signal,
     check_width,
     circular,
+    compute_dtype,
     convolve,
     grid,
     per_head,
     period,
     precise,
-    precision,
+    shown,
 )  # fmt: skip
 
 __all__ = [
@@ -54,6 +55,19 @@ class FeatureMap(nn.Module):
     def pair(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """The features of queries and of keys. A map that draws at random may draw once for both."""
         return self(q), self(k)
+
+    def settings(self) -> dict[str, object]:
+        """What it was made with, for its `repr`: numbers, one or one a head, and flags; without the maps it holds."""
+        return {}
+
+    def __repr__(self) -> str:
+        """One line: `Unit(Gaussian(freq=0.0625, width=0.0156, learned), gain=1)`."""
+        return _line(type(self), _listed(self._held()), self.settings())
+
+    def _held(self) -> list["FeatureMap"]:
+        """The maps that it is made of."""
+        children = [n for m in self.children() for n in (m if isinstance(m, nn.ModuleList) else [m])]
+        return [m for m in children if isinstance(m, FeatureMap)]
 
 
 class Filter(FeatureMap):
@@ -120,7 +134,7 @@ class CausalFilter(Filter):
             return torch.cat([convolve(z, h) for h in k], -1).to(x.dtype)
 
 
-class _Centre(nn.Module):
+class Centre(nn.Module):
     """One centre frequency a head, in cycles per token; learned as a logit, so that it never leaves (0, 1/2)."""
 
     def __init__(self, freq: Tensor, learn: bool) -> None:
@@ -129,8 +143,17 @@ class _Centre(nn.Module):
         self.logit = nn.Parameter(torch.logit(2 * check_frequency(freq)), requires_grad=learn)
 
     def forward(self) -> Tensor:
-        logit = self.logit.to(precision(self.logit.dtype))
+        logit = self.logit.to(compute_dtype(self.logit.dtype))
         return torch.sigmoid(logit.clamp(-15, 15)) / 2  # (heads, 1); a larger logit would round to 0 or 1/2
+
+    @property
+    def learned(self) -> bool:
+        return self.logit.requires_grad
+
+
+def learned_centres(module: nn.Module) -> dict[str, Centre]:
+    """The centre frequencies that a filter or a whole model learns, by their names in it."""
+    return {name: m for name, m in module.named_modules() if isinstance(m, Centre) and m.learned}
 
 
 class AllPass(Filter):
@@ -158,7 +181,11 @@ class Tone(CircularFilter):
 
     def response(self, f: Tensor) -> Tensor:
         f = f.abs()
-        return (f == f[(f - self.freq).abs().argmin()]).to(f.dtype)[None]
+        nearest = f[(f - self.freq).abs().argmin()]
+        return (f == nearest).to(f.dtype)[None]
+
+    def settings(self) -> dict[str, float]:
+        return {"freq": self.freq}
 
     def span(self, n: int) -> int:
         return n  # one bin holds 1 / n of the energy of white noise, two mirror images 2 / n
@@ -174,11 +201,14 @@ class Gaussian(CircularFilter):
         self, freq: float | Sequence[float] = 4 / 256, width: float = 2 / 256, heads: int = 1, learn: bool = False
     ) -> None:
         super().__init__()
-        self.centre = _Centre(per_head(freq, heads), learn)
+        self.centre = Centre(per_head(freq, heads), learn)
         self.width = check_width(width)
 
     def response(self, f: Tensor) -> Tensor:
         return torch.exp(-0.5 * ((f.abs() - self.centre()) / self.width) ** 2)
+
+    def settings(self) -> dict[str, object]:
+        return {"freq": self.centre(), "width": self.width, "learned": self.centre.learned}
 
 
 class MexicanHat(CircularFilter):
@@ -189,11 +219,14 @@ class MexicanHat(CircularFilter):
 
     def __init__(self, freq: float | Sequence[float] = 4 / 256, heads: int = 1, learn: bool = False) -> None:
         super().__init__()
-        self.centre = _Centre(per_head(freq, heads), learn)
+        self.centre = Centre(per_head(freq, heads), learn)
 
     def response(self, f: Tensor) -> Tensor:
         u = (f / self.centre()) ** 2
         return u * torch.exp(1 - u)
+
+    def settings(self) -> dict[str, object]:
+        return {"freq": self.centre(), "learned": self.centre.learned}
 
 
 class RandomBands(CircularFilter):
@@ -214,8 +247,8 @@ class RandomBands(CircularFilter):
     def response(self, f: Tensor) -> Tensor:
         return torch.exp(-0.5 * ((f.abs() - self.centre) / self.width) ** 2)
 
-    def extra_repr(self) -> str:
-        return f"seed={self.seed}"
+    def settings(self) -> dict[str, object]:
+        return {"freq": self.centre, "width": self.width, "seed": self.seed}
 
 
 class _Half(CausalFilter):
@@ -230,11 +263,14 @@ class _Half(CausalFilter):
         self.register_buffer("_a", a)
 
     def kernel(self) -> Tensor:
-        t = torch.arange(self.taps, device=self._like.device, dtype=precision(self._like.dtype))
+        t = torch.arange(self.taps, device=self._like.device, dtype=compute_dtype(self._like.dtype))
         return self._shape(t / self._a)
 
     def _shape(self, u: Tensor) -> Tensor:
         raise NotImplementedError
+
+    def settings(self) -> dict[str, object]:
+        return {"scale": self.scale, "taps": self.taps}
 
 
 class CausalGaussian(_Half):
@@ -269,12 +305,15 @@ class Morlet(CausalFilter):
     ) -> None:
         super().__init__()
         self.omega0, self.taps = float(omega0), check_count(taps, "taps")
-        self.centre = _Centre(_turns(scale, omega0), learn)
+        self.centre = Centre(_centre_frequency(scale, omega0), learn)
 
     def kernel(self) -> Tensor:
-        t = torch.arange(self.taps, device=self._like.device, dtype=precision(self._like.dtype))
+        t = torch.arange(self.taps, device=self._like.device, dtype=compute_dtype(self._like.dtype))
         phase = 2 * math.pi * self.centre() * t  # (heads, taps), radians: omega0 t / a
         return torch.polar(torch.exp(-0.5 * (phase / self.omega0) ** 2), phase)
+
+    def settings(self) -> dict[str, object]:
+        return {**_wavelet(self.centre, self.omega0), "taps": self.taps, "learned": self.centre.learned}
 
 
 class MorletCorrelation(CircularFilter):
@@ -288,13 +327,16 @@ class MorletCorrelation(CircularFilter):
     def __init__(self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, learn: bool = False) -> None:
         super().__init__()
         self.omega0 = float(omega0)
-        self.centre = _Centre(_turns(scale, omega0), learn)
+        self.centre = Centre(_centre_frequency(scale, omega0), learn)
 
     def response(self, f: Tensor) -> Tensor:
         return torch.exp(-0.5 * (self.omega0 * (f.abs() / self.centre() - 1)) ** 2)
 
+    def settings(self) -> dict[str, object]:
+        return {**_wavelet(self.centre, self.omega0), "learned": self.centre.learned}
 
-def _turns(scale: float | Sequence[float], omega0: float) -> Tensor:
+
+def _centre_frequency(scale: float | Sequence[float], omega0: float) -> Tensor:
     """The centre frequency of a Morlet wavelet, omega0 / (2 pi scale) cycles per token, one a head."""
     scale = per_head(scale, 1)
     if not (scale > omega0 / math.pi).all() or not omega0 > 0:
@@ -303,3 +345,28 @@ def _turns(scale: float | Sequence[float], omega0: float) -> Tensor:
             "outside (0, 1/2) cycles per token: take omega0 > 0 and a scale above omega0 / pi"
         )
     return omega0 / (2 * math.pi * scale)
+
+
+def _wavelet(centre: Centre, omega0: float) -> dict[str, object]:
+    """A Morlet wavelet as it is now: its centre frequency may have been learned, and its scale with it."""
+    freq = centre()
+    return {"freq": freq, "scale": omega0 / (2 * math.pi * freq), "omega0": omega0}
+
+
+def _line(kind: type, held: list[str], settings: Mapping[str, object]) -> str:
+    """A feature map in one line; a flag that is not set goes unsaid."""
+    said = [key if value is True else f"{key}={shown(value)}" for key, value in settings.items() if value is not False]
+    return f"{kind.__name__}({', '.join(held + said)})"
+
+
+def _listed(maps: Sequence[FeatureMap]) -> list[str]:
+    """Several feature maps, a line each; simple ones of one kind in one line, `4 x MexicanHat(freq=0.02..0.2)`."""
+    kinds = {(type(m), *(key for key, value in m.settings().items() if value is True)) for m in maps}
+    if len(maps) < 2 or len(kinds) > 1 or any(m._held() for m in maps):
+        return [repr(m) for m in maps]
+    settings = [m.settings() for m in maps]
+    joined = {
+        key: value if isinstance(value, bool) else torch.cat([torch.as_tensor(s[key]).flatten() for s in settings])
+        for key, value in settings[0].items()
+    }
+    return [f"{len(maps)} x {_line(type(maps[0]), [], joined)}"]

@@ -5,18 +5,18 @@ One `Attention` serves every system of the paper: what differs is the filter it 
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fourierqk.checks import check_count
 from fourierqk.filters import AllPass, FeatureMap
-from fourierqk.parts import precision
+from fourierqk.parts import compute_dtype
 
 __all__ = [
-    "Attention", "Block", "FNet", "FourierMixing", "GPT", "GPTConfig", "LanguageModel", "MLP", "filter_parameters",
-    "generate",
+    "Attention", "Block", "FNet", "FourierMixing", "GPT", "GPTConfig", "LanguageModel", "MLP", "attentions",
+    "filter_parameters", "generate",
 ]  # fmt: skip
 
 
@@ -34,8 +34,7 @@ class GPTConfig:
 
     def __post_init__(self) -> None:
         for name in ("vocab_size", "block_size", "n_layer", "n_head", "n_embd"):
-            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)} must be a whole number, at least 1")
+            check_count(getattr(self, name), name)
         if self.n_embd % self.n_head:
             raise ValueError(f"n_embd = {self.n_embd} cannot be split evenly among n_head = {self.n_head} heads")
         if not 0 <= self.dropout < 1:
@@ -56,11 +55,12 @@ class Attention(nn.Module):
         self.proj = nn.Linear(cfg.n_embd, cfg.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        q, k, v = (t.unflatten(-1, (self.cfg.n_head, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
-        q, k = self.filter.pair(q, k)  # filter(q) and filter(k), (B, nh, T, d'); v: (B, nh, T, d)
+        q, k, v = self.qkv(x).chunk(3, -1)  # (B, T, C) each
+        q, k, v = (t.unflatten(-1, (self.cfg.n_head, -1)).transpose(1, 2) for t in (q, k, v))  # (B, nh, T, d)
+        q, k = self.filter.pair(q, k)  # filter(q) and filter(k), (B, nh, T, d')
         y = F.scaled_dot_product_attention(
             q, k, v, is_causal=self.cfg.causal, scale=v.shape[-1] ** -0.5, dropout_p=self.cfg.dropout * self.training
-        )
+        )  # softmax of (B, nh, T, T), times (B, nh, T, d) -> (B, nh, T, d)
         return self.proj(y.transpose(1, 2).flatten(2))  # (B, T, C)
 
 
@@ -72,8 +72,8 @@ class FourierMixing(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        z = x.to(precision(x.dtype))  # (B, T, C)
-        return torch.fft.fft2(z, norm="ortho").real.to(x.dtype)
+        z = x.to(compute_dtype(x.dtype))  # (B, T, C)
+        return torch.fft.fft2(z, norm="ortho").real.to(x.dtype)  # over the last two axes, (B, T, C)
 
 
 class MLP(nn.Module):
@@ -85,7 +85,7 @@ class MLP(nn.Module):
         self.down = nn.Linear(4 * cfg.n_embd, cfg.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.down(F.gelu(self.up(x)))
+        return self.down(F.gelu(self.up(x)))  # (B, T, C) -> (B, T, 4 C) -> (B, T, C)
 
 
 class Block(nn.Module):
@@ -98,8 +98,8 @@ class Block(nn.Module):
         self.drop = nn.Dropout(cfg.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.drop(self.mixer(self.norm1(x)))
-        return x + self.drop(self.mlp(self.norm2(x)))
+        x = x + self.drop(self.mixer(self.norm1(x)))  # (B, T, C)
+        return x + self.drop(self.mlp(self.norm2(x)))  # (B, T, C)
 
 
 class LanguageModel(nn.Module):
@@ -134,14 +134,14 @@ class LanguageModel(nn.Module):
         if idx.is_floating_point() or idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
             most = self.cfg.block_size
             raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}")
-        x = self.drop(self.tokens(idx) + self.positions.weight[: idx.shape[1]])
+        x = self.drop(self.tokens(idx) + self.positions.weight[: idx.shape[1]])  # (B, T, C) + (T, C)
         for block in self.blocks:
-            x = block(x)
-        logits = self.head(self.norm(x))
+            x = block(x)  # (B, T, C)
+        logits = self.head(self.norm(x))  # (B, T, V)
         if targets is None:
             return logits, None
-        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))  # autocast hands over bfloat16
-        return logits, F.cross_entropy(precise.flatten(0, 1), targets.flatten())
+        z = logits.to(compute_dtype(logits.dtype))  # autocast hands over bfloat16
+        return logits, F.cross_entropy(z.flatten(0, 1), targets.flatten())  # (B T, V), (B T) -> ()
 
 
 class GPT(LanguageModel):
@@ -162,6 +162,11 @@ class FNet(LanguageModel):
 
     def __init__(self, cfg: GPTConfig) -> None:
         super().__init__(cfg, FourierMixing)
+
+
+def attentions(model: nn.Module) -> list[Attention]:
+    """The attention layers of a model, from the first on; none in an FNet."""
+    return [m for m in model.modules() if isinstance(m, Attention)]
 
 
 def filter_parameters(model: nn.Module) -> Iterator[nn.Parameter]:

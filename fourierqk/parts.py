@@ -1,10 +1,12 @@
-"""What filters are made of: units and their conversions, checks of what a caller gives, the two ways to filter."""
+"""What filters are made of: units and their conversions, the two ways to filter, checks of signals and settings."""
 import math
 from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from fourierqk.checks import check_count
 
 
 def period(tokens: float) -> float:
@@ -16,19 +18,17 @@ def period(tokens: float) -> float:
 
 def bins(k: float, n: int) -> float:
     """The frequency (or bandwidth), in cycles per token, of `k` bins of a DFT over `n` tokens."""
-    if n < 1:
-        raise ValueError(f"a DFT needs n >= 1 tokens, not {n}")
-    return k / n
+    return k / check_count(n, "n")
 
 
-def precision(dtype: torch.dtype) -> torch.dtype:
-    """At least float32: a filter inside a half-precision model is worked out as precisely as any other."""
+def compute_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The precision to compute in, at least float32: in bfloat16 a sum over the whole text loses the text."""
     return torch.promote_types(dtype, torch.float32)
 
 
 def grid(n: int, like: Tensor) -> Tensor:
     """The non-negative frequencies of a real DFT over `n` tokens, on the device and in the precision of `like`."""
-    return torch.fft.rfftfreq(n, dtype=precision(like.dtype), device=like.device)
+    return torch.fft.rfftfreq(n, dtype=compute_dtype(like.dtype), device=like.device)
 
 
 def tokens(f: Tensor) -> int:
@@ -69,9 +69,9 @@ def check_signal(x: Tensor) -> None:
 
 
 def precise(x: Tensor) -> Tensor:
-    """A signal in at least float32, whatever it came in: in bfloat16 a sum over the whole text loses the text."""
+    """A signal in the precision to compute in. ValueError unless it is real, (batch, heads, time, d)."""
     check_signal(x)
-    return x if x.dtype == torch.float64 else x.float()
+    return x.to(compute_dtype(x.dtype))
 
 
 def check_heads(h: Tensor, x: Tensor) -> None:
@@ -110,8 +110,8 @@ def check_width(w: float) -> float:
     return float(w)
 
 
-def check_count(count: int, name: str, most: float = math.inf) -> int:
-    if not 1 <= count <= most or count % 1:
-        limit = f", at most {most}" if most < math.inf else ""
-        raise ValueError(f"{name} = {count} must be a whole number, at least 1{limit}")
-    return int(count)
+def shown(value: float | Sequence[float] | Tensor) -> str:
+    """A setting in a line of text, to three digits: one value, or the lowest and the highest of several heads."""
+    v = torch.as_tensor(value).detach()
+    low, high = (f"{x:.3g}" if isinstance(x, float) else str(x) for x in (v.min().item(), v.max().item()))
+    return low if low == high else f"{low}..{high}"

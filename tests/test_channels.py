@@ -81,7 +81,7 @@ def test_a_rotation_is_one_and_cancels_between_queries_and_keys(d):
 
 def test_rotations_are_uniform():
     """A Haar matrix sends each axis anywhere: coordinates have mean 0 and variance 1 / d, those of QR alone do not."""
-    r = RandomRotation(5, heads=4000).turn.double()
+    r = RandomRotation(5, heads=4000).rotation.double()
     assert r.mean(0).abs().max() < 5 / math.sqrt(5 * 4000)
     assert (r.square().mean(0) - 1 / 5).abs().max() < 5 * math.sqrt(2 / 4000) / 5
     assert r.diagonal(dim1=1, dim2=2).sum(1).square().mean().item() == pytest.approx(1, abs=0.15)  # E tr^2 over SO(5)

@@ -566,6 +566,43 @@ def test_a_state_dict_brings_a_filter_back(name):
     assert not [p for p in filter.parameters()] or not torch.equal(shelf()[name](x), filter(x))
 
 
+# What a filter prints
+
+
+@SHELF
+def test_a_filter_prints_itself_in_one_line(name):
+    line = repr(shelf()[name])
+    assert line.startswith(f"{name}(") and line.endswith(")") and "\n" not in line and len(line) < 120
+
+
+LINES = [
+    (Gaussian(1 / 16, 1 / 64, learn=True), "Gaussian(freq=0.0625, width=0.0156, learned)"),
+    (Gaussian([0.05, 0.2, 0.1], 1 / 64), "Gaussian(freq=0.05..0.2, width=0.0156)"),
+    (Gaussian([0.1, 0.10001], 0.5), "Gaussian(freq=0.1, width=0.5)"),
+    (MexicanHat(1 / 16, heads=4), "MexicanHat(freq=0.0625)"),
+    (Tone(0.5), "Tone(freq=0.5)"),
+    (CausalGaussian([2.0, 32.0], taps=1000), "CausalGaussian(scale=2..32, taps=1000)"),
+    (Morlet(8.0, omega0=6), "Morlet(freq=0.119, scale=8, omega0=6, taps=128)"),
+    (MorletCorrelation(8.0, learn=True), "MorletCorrelation(freq=0.119, scale=8, omega0=6, learned)"),
+    (Unit(SlidingDFT(Gaussian(1 / 16, 1 / 64), window=128), gain=2.5),
+     "Unit(SlidingDFT(Gaussian(freq=0.0625, width=0.0156), window=128), gain=2.5)"),
+    (Bank(MexicanHat(0.05), MexicanHat([0.1, 0.2])), "Bank(2 x MexicanHat(freq=0.05..0.2))"),
+    (Bank(MexicanHat(0.05), MexicanHat(0.1, learn=True)), "Bank(MexicanHat(freq=0.05), MexicanHat(freq=0.1, learned))"),
+    (Bank(Unit(Tone(0.1)), Unit(Tone(0.2))), "Bank(Unit(Tone(freq=0.1), gain=1), Unit(Tone(freq=0.2), gain=1))"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("filter", "line"), LINES, ids=[line.partition("(")[0] for _, line in LINES])
+def test_the_line_names_the_values(filter, line):
+    assert repr(filter) == line
+
+
+def test_the_line_follows_what_is_learned():
+    filter = Morlet(8.0, learn=True)
+    filter.centre.logit.data.fill_(0)
+    assert repr(filter) == "Morlet(freq=0.25, scale=3.82, omega0=6, taps=128, learned)"
+
+
 # Errors
 
 
@@ -599,7 +636,7 @@ def complain() -> dict:
         "no heads of a band": (lambda: Gaussian(heads=0), "heads = 0"),
         "period 2": (lambda: period(2), "above 2"),
         "period NaN": (lambda: period(math.nan), "above 2"),
-        "no bins": (lambda: bins(1, 0), "n >= 1"),
+        "no bins": (lambda: bins(1, 0), "n = 0 must be a whole number, at least 1"),
         "gain 0": (lambda: Unit(band, gain=0), "gain 0"),
         "zero response": (lambda: Unit(zero), "zero response"),
         "empty bank": (lambda: Bank(), "at least one"),

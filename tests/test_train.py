@@ -20,7 +20,7 @@ from fourierqk import GPT, CausalFilter, Gaussian, GPTConfig, Unit
 from fourierqk.data.corpus import Corpus
 from fourierqk.model import filter_parameters
 from fourierqk.storage import Busy, hold, read_json, read_tensors, taken, write_json, write_tensors
-from fourierqk.training.loop import PRESETS, History, TrainConfig, load, optimiser, schedule, train
+from fourierqk.training.loop import PRESETS, History, TrainConfig, load, lr_schedule, optimiser, train
 from fourierqk.zoo import SYSTEMS, build
 
 CFG = TrainConfig(steps=12, batch=4, warmup=2, eval_every=4, eval_windows=8, device="cpu")
@@ -167,8 +167,8 @@ def test_schedule_is_a_ramp_and_half_a_cosine(steps, warmup):
     w = min(warmup, steps // 2)
     expected = [(s + 1) / w for s in range(w)]
     expected += [math.cos(math.pi / 2 * (s - w) / (steps - w)) ** 2 for s in range(w, steps)]
-    assert [schedule(s, cfg) for s in range(steps)] == pytest.approx(expected)
-    assert schedule(steps, cfg) == pytest.approx(0, abs=1e-15)
+    assert [lr_schedule(s, cfg) for s in range(steps)] == pytest.approx(expected)
+    assert lr_schedule(steps, cfg) == pytest.approx(0, abs=1e-15)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.data import Corpus
-from fourierqk.filters import FeatureMap, _Centre
+from fourierqk.filters import Centre, FeatureMap
 from fourierqk.records import INCIDENTAL, differences
 from fourierqk.storage import read_tensors, write_tensors
 
@@ -22,7 +22,7 @@ CHECKPOINT = "checkpoint.safetensors"
 
 def architecture(model: nn.Module) -> dict[str, Any]:
     """The shape of a model and all its filters, as far as numbers, words and what is never learned tell them apart."""
-    filters = {name: _settings(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | _Centre)}
+    filters = {name: _settings(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
     return json.loads(json.dumps({"model": asdict(model.cfg), "filters": filters}))
 
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.data import Corpus
-from fourierqk.filters import _Centre
+from fourierqk.filters import learned_centres
 from fourierqk.losses import honest_loss, ordered_loss
 from fourierqk.model import GPTConfig, filter_parameters
 from fourierqk.progress import progress_bar
@@ -26,7 +26,7 @@ from fourierqk.training.hardware import describe, mix, own_generator, peak_memor
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import build
 
-__all__ = ["PRESETS", "History", "Preset", "TrainConfig", "load", "optimiser", "schedule", "train"]
+__all__ = ["PRESETS", "History", "Preset", "TrainConfig", "load", "lr_schedule", "optimiser", "train"]
 
 RECORD = "record.json"  # in the folder of a run, beside its checkpoint
 
@@ -62,7 +62,7 @@ class History:
             raise ValueError(f"not the JSON of a History with {[f.name for f in fields(cls)]}: {e}") from e
 
 
-def schedule(step: int, cfg: TrainConfig) -> float:
+def lr_schedule(step: int, cfg: TrainConfig) -> float:
     """The factor on every learning rate at a step, counted from 0: a linear warm-up, then half a cosine down to 0."""
     warmup = min(cfg.warmup, cfg.steps // 2)
     if step < warmup:
@@ -189,7 +189,7 @@ class _Run:
         for step in range(start, stop):
             generator.manual_seed(mix(cfg.seed, step))  # dropout draws from it
             for group in self.opt.param_groups:
-                group["lr"] = group["peak"] * schedule(step, cfg)
+                group["lr"] = group["peak"] * lr_schedule(step, cfg)
             x, y = (t.to(device, non_blocking=True) for t in next(batches))
             losses.append(_step(self.compiled, self.opt, x, y, cfg.clip, precision))
             bar.update()
@@ -211,10 +211,12 @@ class _Run:
             h.best_step, self.best = step, {k: v.detach().clone() for k, v in self.model.state_dict().items()}
         h.steps.append(step)
         h.train.append(sum(losses) / len(losses))
-        h.ordered.append(ordered.mean), h.ordered_se.append(ordered.se)
-        h.honest.append(honest.mean), h.honest_se.append(honest.se)
-        for name, f in _frequencies(self.model):
-            h.frequencies.setdefault(name, []).append([round(x, 6) for x in f])
+        h.ordered.append(ordered.mean)
+        h.ordered_se.append(ordered.se)
+        h.honest.append(honest.mean)
+        h.honest_se.append(honest.se)
+        for name, centre in learned_centres(self.model).items():
+            h.frequencies.setdefault(name, []).append([round(f, 6) for f in centre().flatten().tolist()])
 
     def save(self, finished: bool) -> None:
         """Write the checkpoint; a finished run keeps its best weights alone."""
@@ -261,9 +263,3 @@ def _keep_time(history: History, tokens: int, steps: int, trained: float, passed
     history.tokens_per_second = round((before + tokens * steps) / (spent + trained), 1)
     history.seconds = round(history.seconds + passed, 3)
 
-
-def _frequencies(model: nn.Module) -> Iterator[tuple[str, list[float]]]:
-    """The learned centre frequencies, in cycles per token, one a head."""
-    for name, m in model.named_modules():
-        if isinstance(m, _Centre) and m.logit.requires_grad:
-            yield name, m().detach().flatten().tolist()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fourierqk.checks import check_count
 from fourierqk.model import GPTConfig
 
 __all__ = ["PRESETS", "Preset", "TrainConfig"]
@@ -34,9 +35,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         least = {"steps": 1, "batch": 1, "eval_every": 1, "eval_windows": 2, "warmup": 0, "seed": 0}
         for name, low in least.items():
-            value = getattr(self, name)
-            if value != int(value) or value < low:
-                raise ValueError(f"{name} = {value} must be a whole number, at least {low}")
+            check_count(getattr(self, name), name, low)
         for name in ("lr", "filter_lr", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:

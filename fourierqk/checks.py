@@ -1,0 +1,22 @@
+"""Checks of what a caller gives, each with one error text: a whole number, a name out of a list."""
+import difflib
+from collections.abc import Iterable
+from numbers import Integral
+
+__all__ = ["check_count", "unknown_name"]
+
+
+def check_count(value: object, name: str, least: int = 1, most: float | None = None) -> int:
+    """`value` as an int. ValueError unless it is a whole number (2, not 2.0), at least `least` and at most `most`."""
+    if not isinstance(value, Integral) or value < least or (most is not None and value > most):
+        limit = "" if most is None else f" and at most {most}"
+        raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}{limit}")
+    return int(value)
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
+    """What to say of a name that is not `known`: the nearest ones or, where none is near, all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(str(name), known, n=2)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}"
+    return f"unknown {kind} {name!r}: {hint}"
