@@ -10,13 +10,13 @@ All losses are in nats per token, evaluated in float32 and eval mode, on a fixed
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from fourierqk.adapter import Model, at_rest, block_size, device_of, logits
+from fourierqk.checks import check_count
 from fourierqk.data import Corpus
 
 __all__ = [
@@ -26,6 +26,15 @@ __all__ = [
 
 MARGIN = 4  # standard errors below a floor before we call it broken,
 ROUNDING = 1e-5  # and nats: windows may all agree, and float32 still rounds
+
+
+def _below(mean: float, se: float) -> bool:
+    """Whether a loss less a floor is negative by more than chance makes it."""
+    return mean < -max(MARGIN * se, ROUNDING)
+
+
+def _verdict(below: bool) -> str:
+    return "below it: the model reads the future" if below else "not below it: this test finds nothing"
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Difference:
     @property
     def below(self) -> bool:
         """Whether the difference is negative by more than 4 standard errors."""
-        return self.mean < -max(MARGIN * self.se, ROUNDING)
+        return _below(self.mean, self.se)
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ± {self.se:.3f} nats per token, 95 % in [{self.low:+.3f}, {self.high:+.3f}]"
@@ -96,17 +105,15 @@ def _difference(d: Tensor) -> Difference:
 
 def _length(model: Model, length: int | None) -> int:
     longest = block_size(model)
-    if length is None and longest is None:
+    if length is not None:
+        return check_count(length, "length", most=longest)
+    if longest is None:
         raise ValueError("this model does not say how long its windows are: give length=, the length it was trained on")
-    if length is not None and not (isinstance(length, Integral) and 1 <= length <= (longest or length)):
-        limit = f" and at most block_size = {longest}" * bool(longest)
-        raise ValueError(f"length = {length!r} must be a whole number, at least 1" + limit)
-    return length or longest
+    return longest
 
 
 def _windows(corpus: Corpus, windows: int, length: int, seed: int) -> tuple[Tensor, Tensor, Tensor, tuple]:
-    if not isinstance(windows, Integral) or windows < 1:
-        raise ValueError(f"windows = {windows!r} must be a whole number, at least 1")
+    check_count(windows, "windows")
     return (*corpus.windows("val", windows, length, seed), (corpus.name, "val", windows, length, seed))
 
 
@@ -206,11 +213,11 @@ class ShuffledGap:
     @property
     def below(self) -> bool:
         """Whether the shuffled loss is below the unigram entropy by more than 4 standard errors: proof of a leak."""
-        return self.shuffled.mean - self.unigram < -max(MARGIN * self.shuffled.se, ROUNDING)
+        return _below(self.shuffled.mean - self.unigram, self.shuffled.se)
 
     def __str__(self) -> str:
-        verdict = "below it: the model reads the future" if self.below else "not below it: this test finds nothing"
-        return f"gap {self.gap:+.3f} nats; shuffled loss {self.shuffled}, unigram entropy {self.unigram:.3f}, {verdict}"
+        floor = f"unigram entropy {self.unigram:.3f}, {_verdict(self.below)}"
+        return f"gap {self.gap:+.3f} nats; shuffled loss {self.shuffled}, {floor}"
 
 
 def shuffled_gap(
@@ -230,9 +237,14 @@ def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int 
     if corpus.oracle is None:
         raise ValueError(f"the corpus {corpus.name!r} has no known entropy, hence no floor: use verse()")
     length = _length(model, length)
-    starts, x, y, _ = _windows(corpus, windows, length, seed)
-    best = corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1)  # y is x shifted by one
-    return _difference(_loss(torch.cat([v.mean(1) for v in _nats(model, x, y)])).values - best.double())
+    ordered = ordered_loss(model, corpus, length, windows, seed)
+    return _difference(ordered.values - _oracle(corpus, length, windows, seed))
+
+
+def _oracle(corpus: Corpus, length: int, windows: int, seed: int) -> Tensor:
+    """What the best possible predictor pays in each window of `ordered_loss` -> (windows,) float64."""
+    starts, *_ = _windows(corpus, windows, length, seed)
+    return corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1).double()  # y is x shifted by one
 
 
 @dataclass(frozen=True)
@@ -250,8 +262,7 @@ class Floor:
         return self.difference.below
 
     def __str__(self) -> str:
-        verdict = "below it: the model reads the future" if self.below else "not below it: this test finds nothing"
-        return f"{self.text}: {self.loss}, no honest model below {self.limit:.3f}, {verdict}"
+        return f"{self.text}: {self.loss}, no honest model below {self.limit:.3f}, {_verdict(self.below)}"
 
 
 def floors(
@@ -263,7 +274,7 @@ def floors(
     against its oracle, where that is known (`verse`). Below a floor, a model reads the future; above all of them
     nothing is proved.
     """
-    tokens = len(corpus.vocab)
+    length, tokens = _length(model, length), len(corpus.vocab)
     noise = torch.randint(tokens, (len(corpus.val),), generator=torch.Generator().manual_seed(seed))
     texts = (
         (replace(corpus, name="uniform tokens", val=noise, entropy_rate=None, oracle=None), math.log(tokens)),
@@ -274,6 +285,7 @@ def floors(
         loss = ordered_loss(model, text, length, windows, seed)
         found.append(Floor(text.name, loss, limit, _difference(loss.values - limit)))
     if corpus.oracle is not None:
-        loss, over = ordered_loss(model, corpus, length, windows, seed), floor(model, corpus, length, windows, seed)
+        loss = ordered_loss(model, corpus, length, windows, seed)
+        over = _difference(loss.values - _oracle(corpus, length, windows, seed))
         found.append(Floor(corpus.name, loss, loss.mean - over.mean, over))
     return tuple(found)

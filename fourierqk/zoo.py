@@ -8,11 +8,11 @@ keep the variance of the scores, and fnet's DFT has norm 1.
 Frequencies of the paper's bins are bins of T = 256. Causal kernels have 128 taps where nothing else is said, lag 0 is
 the current token. Heads start alike unless the scales, 2, 4, 8, 16, 32 tokens, are dealt out to them in turn.
 """
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from fourierqk.channels import ChannelCollapse, RandomProjection, RandomRotation
+from fourierqk.checks import unknown_name
 from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, SlidingDFT, Sum, Unit
 from fourierqk.filters import (
     AllPass,
@@ -39,15 +39,15 @@ SEED = 0  # of all that is drawn once: bands, phases, rotations, projections; th
 
 @dataclass(frozen=True)
 class System:
-    """One system of the paper: its name, what it is in a line, what the audit finds, and its filter.
+    """One system of the paper: its name, what the audit finds, what it is in a line, and its filter.
 
     verdict: "causal" or "leaks". filter: makes what queries and keys of a model pass through; None for fnet, the one
     system that has neither.
     """
 
     name: str
-    summary: str
     verdict: str
+    summary: str
     filter: Callable[[GPTConfig], FeatureMap] | None
 
 
@@ -91,82 +91,92 @@ def _projection(cfg: GPTConfig) -> FeatureMap:
     return RandomProjection(d, rank=max(1, d // 2), heads=cfg.n_head, seed=SEED)
 
 
-def _system(name: str, verdict: str, summary: str, filter: Callable[[GPTConfig], Filter]) -> System:
-    """One whose filter runs along time, with gain 1."""
-    return System(name, summary, verdict, lambda cfg: Unit(filter(cfg)))
+def _unit(filter: Callable[[GPTConfig], Filter]) -> Callable[[GPTConfig], Filter]:
+    """The filter with gain 1."""
+    return lambda cfg: Unit(filter(cfg))
 
 
 _ALL = (
-    System("base-dot", "S1: causal dot-product attention, no filter", "causal", lambda cfg: AllPass()),
-    _system("random-qk", "leaks", "S2: random two-sided bands, never learned", lambda c: RandomBands(c.n_head, SEED)),
-    _system("fourier-qk", "leaks", "S3: one two-sided band, its frequency learned per head", _fourier),
-    _system("multifourier-qk", "leaks", "S4: four two-sided bands, learned per head", lambda c: Bank(*_four(c))),
-    _system("multifourier-summed", "leaks", "S4 with the four responses summed to one filter: cross terms",
-            lambda c: Sum(*_four(c))),
-    _system("causal-gaussian", "causal", "S5: one-sided bells, scales 2 to 32 tokens, 128 taps",
-            lambda c: CausalGaussian(_scales(c), taps=128)),
-    _system("causal-mexican-hat", "causal", "S6: one-sided Mexican hats, scales 2 to 32 tokens, 128 taps",
-            lambda c: CausalMexicanHat(_scales(c), taps=128)),
-    _system("causal-morlet", "causal", "S7: one-sided Morlets, scales 2 to 32 tokens, 128 taps",
-            lambda c: Morlet(_scales(c), taps=128)),
-    _system("causal-morlet-learned", "causal", "S7: one-sided Morlets, learned per head from a scale of 8 tokens",
-            lambda c: Morlet([8.0] * c.n_head, taps=128, learn=True)),
-    _system("causal-morlet-identity", "causal", "S7 beside the plain queries and keys: the mean of both scores",
-            lambda c: Bank(AllPass(), Unit(Morlet(_scales(c), taps=128)))),
-    _system("morlet-correlation", "leaks", "S8: whole Morlets, kernel even in the lag, scales 2 to 32 tokens",
-            lambda c: MorletCorrelation(_scales(c))),
-    _system("collapse-real", "leaks", "S9a: frequencies collapsed to one value a token: fourier-qk again", _fourier),
-    _system("collapse-analytic", "leaks", "S9a with the Hilbert pair: a complex value a token",
-            lambda c: Analytic(_fourier(c))),
-    System("collapse-channels", "S9b: a DFT over channels collapsed to a scalar a token: scores of rank 1", "causal",
+    System("base-dot", "causal", "S1: causal dot-product attention, no filter",
+           lambda c: AllPass()),
+    System("random-qk", "leaks", "S2: random two-sided bands, never learned",
+           _unit(lambda c: RandomBands(c.n_head, SEED))),
+    System("fourier-qk", "leaks", "S3: one two-sided band, its frequency learned per head",
+           _unit(_fourier)),
+    System("multifourier-qk", "leaks", "S4: four two-sided bands, learned per head",
+           _unit(lambda c: Bank(*_four(c)))),
+    System("multifourier-summed", "leaks", "S4 with the four responses summed to one filter: cross terms",
+           _unit(lambda c: Sum(*_four(c)))),
+    System("causal-gaussian", "causal", "S5: one-sided bells, scales 2 to 32 tokens, 128 taps",
+           _unit(lambda c: CausalGaussian(_scales(c), taps=128))),
+    System("causal-mexican-hat", "causal", "S6: one-sided Mexican hats, scales 2 to 32 tokens, 128 taps",
+           _unit(lambda c: CausalMexicanHat(_scales(c), taps=128))),
+    System("causal-morlet", "causal", "S7: one-sided Morlets, scales 2 to 32 tokens, 128 taps",
+           _unit(lambda c: Morlet(_scales(c), taps=128))),
+    System("causal-morlet-learned", "causal", "S7: one-sided Morlets, learned per head from a scale of 8 tokens",
+           _unit(lambda c: Morlet([8.0] * c.n_head, taps=128, learn=True))),
+    System("causal-morlet-identity", "causal", "S7 beside the plain queries and keys: the mean of both scores",
+           _unit(lambda c: Bank(AllPass(), Unit(Morlet(_scales(c), taps=128))))),
+    System("morlet-correlation", "leaks", "S8: whole Morlets, kernel even in the lag, scales 2 to 32 tokens",
+           _unit(lambda c: MorletCorrelation(_scales(c)))),
+    System("collapse-real", "leaks", "S9a: frequencies collapsed to one value a token: fourier-qk again",
+           _unit(_fourier)),
+    System("collapse-analytic", "leaks", "S9a with the Hilbert pair: a complex value a token",
+           _unit(lambda c: Analytic(_fourier(c)))),
+    System("collapse-channels", "causal", "S9b: a DFT over channels collapsed to a scalar a token: scores of rank 1",
            _channels),
-    _system("sliding-fourier-qk", "causal", "S9c: the band in a DFT of the last 128 tokens",
-            lambda c: SlidingDFT(_fourier(c), window=128)),
-    System("phase-randomised", "S10: the amplitudes of fourier-qk with random phases, anew each step", "leaks",
+    System("sliding-fourier-qk", "causal", "S9c: the band in a DFT of the last 128 tokens",
+           _unit(lambda c: SlidingDFT(_fourier(c), window=128))),
+    System("phase-randomised", "leaks", "S10: the amplitudes of fourier-qk with random phases, anew each step",
            _phases),
-    System("random-rotation", "S11: channels rotated at random, alike in q and k: base-dot by algebra", "causal",
+    System("random-rotation", "causal", "S11: channels rotated at random, alike in q and k: base-dot by algebra",
            _rotation),
-    System("random-projection", "S12: channels projected at random on half as many directions", "causal", _projection),
-    System("fnet", "S13: a DFT over time and channels for attention, no queries and keys", "leaks", None),
-    _system("dc", "causal", "the mean of all tokens alone: uniform attention by algebra, so causal", lambda c: Tone(0)),
-    _system("nyquist", "leaks", "the highest bin alone, 2 tokens a cycle", lambda c: Tone(0.5)),
-    _system("gauss-narrow", "leaks", "fourier-qk, half a bin wide instead of two", lambda c: _fourier(c, 0.5)),
-    _system("gauss-wide", "leaks", "fourier-qk, 16 bins wide instead of two", lambda c: _fourier(c, 16)),
-    _system("mexican-hat-bank", "leaks", "four two-sided Mexican hats, learned per head", _hats),
+    System("random-projection", "causal", "S12: channels projected at random on half as many directions",
+           _projection),
+    System("fnet", "leaks", "S13: a DFT over time and channels for attention, no queries and keys",
+           None),
+    System("dc", "causal", "the mean of all tokens alone: uniform attention by algebra, so causal",
+           _unit(lambda c: Tone(0))),
+    System("nyquist", "leaks", "the highest bin alone, 2 tokens a cycle",
+           _unit(lambda c: Tone(0.5))),
+    System("gauss-narrow", "leaks", "fourier-qk, half a bin wide instead of two",
+           _unit(lambda c: _fourier(c, 0.5))),
+    System("gauss-wide", "leaks", "fourier-qk, 16 bins wide instead of two",
+           _unit(lambda c: _fourier(c, 16))),
+    System("mexican-hat-bank", "leaks", "four two-sided Mexican hats, learned per head",
+           _unit(_hats)),
 )  # fmt: skip
 SYSTEMS: dict[str, System] = {s.name: s for s in _ALL}
 
 # Systems with one thing changed, for studies that ask what it does. Whatever takes a name takes these too.
-VARIANTS: dict[str, System] = {
-    s.name: s
-    for s in (
-        _system("fourier-qk-sigma1", "leaks", "fourier-qk, one bin wide instead of two", lambda c: _fourier(c, 1)),
-        _system("fourier-qk-from26", "leaks", "fourier-qk, started at 26 tokens a cycle instead of 64",
-                lambda c: _fourier(c, tokens=26)),
-        _system("fourier-qk-from10", "leaks", "fourier-qk, started at 10 tokens a cycle instead of 64",
-                lambda c: _fourier(c, tokens=10)),
-        _system("fourier-qk-past128", "causal", "the past half of fourier-qk's band, not learned, 128 taps",
-                lambda c: _past(128)),
-        _system("fourier-qk-past16", "causal", "the past half of fourier-qk's band, not learned, 16 taps",
-                lambda c: _past(16)),
-        _system("fourier-qk-past2", "causal", "the past half of fourier-qk's band, not learned, 2 taps",
-                lambda c: _past(2)),
-        _system("causal-morlet-min4", "causal", "causal-morlet, scales of 2 tokens, which alias, replaced by 4",
-                lambda c: Morlet([max(4.0, scale) for scale in _scales(c)], taps=128)),
-        _system("causal-morlet-scale2", "causal", "causal-morlet, all scales 2 tokens: all of them aliased",
-                lambda c: Morlet(2.0, taps=128)),
-        _system("causal-morlet-scale4", "causal", "causal-morlet, all scales 4 tokens: none of them aliased",
-                lambda c: Morlet(4.0, taps=128)),
-    )
-}  # fmt: skip
+_VARIED = (
+    System("fourier-qk-sigma1", "leaks", "fourier-qk, one bin wide instead of two",
+           _unit(lambda c: _fourier(c, 1))),
+    System("fourier-qk-from26", "leaks", "fourier-qk, started at 26 tokens a cycle instead of 64",
+           _unit(lambda c: _fourier(c, tokens=26))),
+    System("fourier-qk-from10", "leaks", "fourier-qk, started at 10 tokens a cycle instead of 64",
+           _unit(lambda c: _fourier(c, tokens=10))),
+    System("fourier-qk-past128", "causal", "the past half of fourier-qk's band, not learned, 128 taps",
+           _unit(lambda c: _past(128))),
+    System("fourier-qk-past16", "causal", "the past half of fourier-qk's band, not learned, 16 taps",
+           _unit(lambda c: _past(16))),
+    System("fourier-qk-past2", "causal", "the past half of fourier-qk's band, not learned, 2 taps",
+           _unit(lambda c: _past(2))),
+    System("causal-morlet-min4", "causal", "causal-morlet, scales of 2 tokens, which alias, replaced by 4",
+           _unit(lambda c: Morlet([max(4.0, scale) for scale in _scales(c)], taps=128))),
+    System("causal-morlet-scale2", "causal", "causal-morlet, all scales 2 tokens: all of them aliased",
+           _unit(lambda c: Morlet(2.0, taps=128))),
+    System("causal-morlet-scale4", "causal", "causal-morlet, all scales 4 tokens: none of them aliased",
+           _unit(lambda c: Morlet(4.0, taps=128))),
+)  # fmt: skip
+VARIANTS: dict[str, System] = {s.name: s for s in _VARIED}
 
 
 def system(name: str) -> System:
     """Look a system or a variant of one up by name; ValueError names the nearest ones."""
     known = SYSTEMS | VARIANTS
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=2) or SYSTEMS
-        raise ValueError(f"unknown system {name!r}: did you mean {' or '.join(near)}? `fourierqk systems` lists all")
+        raise ValueError(unknown_name("system", name, known))
     return known[name]
 
 

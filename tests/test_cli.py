@@ -186,10 +186,10 @@ def test_the_probes_can_be_cut_from_a_text(monkeypatch):
     "args, says",
     [
         (["train", "fourier-kq"], "unknown system 'fourier-kq': did you mean fourier-qk"),
-        (["train", "base-dot", "--corpus", "no/such.txt"], "no corpus 'no/such.txt': it is neither"),
+        (["train", "base-dot", "--corpus", "no/such.txt"], "unknown corpus 'no/such.txt': there are verse, "),
         (["train", "base-dot", "--corpus", "empty.txt"], "empty"),
         (["train", "base-dot", "--corpus", "short.txt"], "short"),
-        (["train", "base-dot", "--preset", "huge"], "unknown preset 'huge': take tiny, small, paper"),
+        (["train", "base-dot", "--preset", "huge"], "unknown preset 'huge': there are tiny, small, paper"),
         (["train", "base-dot", "--device", "abacus"], "device 'abacus' cannot be used"),
         (["train", "base-dot", "--out", "empty.txt"], "cannot make the folder empty.txt"),
         (["sample", "nowhere"], "no run in nowhere"),

@@ -99,7 +99,7 @@ def test_the_table_is_of_the_numbers_in_the_files():
 
 
 def test_an_unknown_study_is_named_with_those_that_exist():
-    with pytest.raises(FileNotFoundError, match="no recorded study 'nonesuch': there are .*verse-tiny"):
+    with pytest.raises(FileNotFoundError, match="unknown recorded study .nonesuch.: there are .*verse-tiny"):
         study("nonesuch")
     with pytest.raises(ValueError, match="'spectra' is no study"):
         study("spectra")

@@ -17,7 +17,7 @@ from test_train import disk
 from typer.testing import CliRunner
 
 from fourierqk import audit, build, verse
-from fourierqk.analysis.phases import coverage, future_share
+from fourierqk.analysis import coverage, future_share
 from fourierqk.cli import app
 from fourierqk.losses import honest_loss, loss_by_position, ordered_loss, truncated_loss
 from fourierqk.model import generate
@@ -314,7 +314,7 @@ def test_a_folder_that_cannot_be_written_is_an_oserror_at_once(text, tmp_path):
         conduct(tiny(text), tmp_path / "file")
     with disk(tmp_path / "disk", "ro") as place, pytest.raises(OSError, match="cannot make the folder.*Read-only"):
         conduct(tiny(text), place)
-    with pytest.raises(ValueError, match="no corpus"):
+    with pytest.raises(ValueError, match="unknown corpus"):
         conduct(tiny(tmp_path / "nothing.txt"), tmp_path / "study")
     with pytest.raises(ValueError, match="jobs = 0"):
         conduct(tiny(text), tmp_path / "study", jobs=0)

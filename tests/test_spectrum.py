@@ -237,7 +237,7 @@ def test_the_signals_that_are_recorded_are_what_their_names_say():
 
 
 def test_an_unknown_record_is_named_with_those_that_exist():
-    with pytest.raises(FileNotFoundError, match="no recorded spectra .verse.: there are shakespeare, shake"):
+    with pytest.raises(FileNotFoundError, match="unknown spectra .verse.: there are shakespeare, shake"):
         recorded_spectra("verse")
 
 

@@ -430,6 +430,13 @@ def test_systems_are_described():
     assert "algebra" in SYSTEMS["dc"].summary
 
 
+@pytest.mark.parametrize("name", FILTERED)
+def test_the_filter_of_a_system_prints_itself_in_one_line(name):
+    """And says whether it learns."""
+    line = repr(make(name, GPTConfig(vocab_size=5)))
+    assert len(line) < 120 and "\n" not in line and ("learned" in line) == (name in LEARNED)
+
+
 # What the audit says
 
 

@@ -18,12 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fourierqk.checks import check_count, unknown_name
 from fourierqk.data import tinyshakespeare, words
 from fourierqk.data.grammar import VERSE, Oracle, entropy_rate, write
 
 __all__ = ["Corpus", "shakespeare", "text", "verse"]
 
-LEVELS = ("char", "word")
+LEVELS, SPLITS = ("char", "word"), ("train", "val")
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +62,10 @@ class Corpus:
 
     def _split(self, split: str, length: int) -> Tensor:
         """The ids of a split, once it is known to hold a window of `length` tokens and the one after it."""
-        if split not in ("train", "val"):
-            raise ValueError(f"unknown split {split!r}: a corpus has 'train' and 'val'")
+        if split not in SPLITS:
+            raise ValueError(unknown_name("split", split, SPLITS))
         ids = getattr(self, split)
-        if length < 1:
-            raise ValueError(f"a window of {length} tokens is not a window: length must be at least 1")
+        check_count(length, "length")
         if len(ids) < length + 1:
             raise ValueError(
                 f"the {split} split has {len(ids)} tokens, a window needs {length + 1}: {length} to read and the next "
@@ -79,8 +79,8 @@ class Corpus:
         Batch i depends on (seed, i) alone, so that start=i resumes there, whatever else drew random numbers.
         """
         ids = self._split(split, length)
-        if size < 1 or start < 0:
-            raise ValueError(f"need size >= 1 windows a batch and start >= 0, got {size=} and {start=}")
+        check_count(size, "size")
+        check_count(start, "start", least=0)
         return self._batches(ids, size, length, seed, start)
 
     def _batches(self, ids: Tensor, size: int, length: int, seed: int, start: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -93,8 +93,7 @@ class Corpus:
         starts index the split, uniformly; the same for every model. x[i, t] is split[starts[i] + t].
         """
         ids = self._split(split, length)
-        if count < 1:
-            raise ValueError(f"count = {count}: ask for at least one window")
+        check_count(count, "count")
         starts = _starts(f"windows of {seed}", count, len(ids) - length)
         return starts, *_cut(ids, starts, length)
 
@@ -199,7 +198,7 @@ def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> C
 
 def _known(level: str) -> None:
     if level not in LEVELS:
-        raise ValueError(f"unknown level {level!r}: there are {' and '.join(map(repr, LEVELS))}")
+        raise ValueError(unknown_name("level", level, LEVELS))
 
 
 def _corpus(name: str, text: str, level: str) -> Corpus:

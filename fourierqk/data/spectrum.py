@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fourierqk.checks import unknown_name
 from fourierqk.records import folder
 from fourierqk.storage import read_json
 
@@ -120,8 +121,8 @@ def recorded_spectra(name: str) -> dict[str, Spectrum]:
     """
     file = folder("spectra") / f"{name}.json"
     if not file.is_file():
-        known = ", ".join(sorted(p.stem for p in file.parent.glob("*.json")))
-        raise FileNotFoundError(f"no recorded spectra {name!r}: there are {known}")
+        known = sorted(p.stem for p in file.parent.glob("*.json"))
+        raise FileNotFoundError(unknown_name("spectra", name, known))
     spectra = read_json(file)["spectra"]
     tensors = {of: {k: torch.tensor(s[k], dtype=torch.float64) for k in ("power", "se")} for of, s in spectra.items()}
     return {of: Spectrum(**s | tensors[of]) for of, s in spectra.items()}

@@ -3,6 +3,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from fourierqk.checks import unknown_name
 from fourierqk.records.identity import fingerprint
 from fourierqk.storage import read_json
 
@@ -16,7 +17,7 @@ def folder(name: str) -> Path:
     found = next((p / name for p in places if (p / name).is_dir()), None)
     if found is None:
         known = sorted(d.name for p in places for d in p.iterdir() if d.is_dir())
-        raise FileNotFoundError(f"no recorded study {name!r}: there are {', '.join(known) or 'none'}")
+        raise FileNotFoundError(unknown_name("recorded study", name, known))
     return found
 
 

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fourierqk.checks import unknown_name
 from fourierqk.model import GPTConfig, LanguageModel
 
 __all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "convolved", "hidden", "peek", "specimen"]
@@ -150,8 +151,8 @@ SPECIMENS: dict[str, Specimen] = {s.name: s for s in _ALL}
 
 
 def specimen(name: str, vocab_size: int = 13, length: int = 32) -> LanguageModel:
-    """Build one, 32 channels wide, from torch's global generator. ValueError lists the names."""
+    """Build one, 32 channels wide, from torch's global generator. ValueError for an unknown name."""
     if name not in SPECIMENS:
-        raise ValueError(f"unknown specimen {name!r}: there are {', '.join(SPECIMENS)}")
+        raise ValueError(unknown_name("specimen", name, SPECIMENS))
     cfg = GPTConfig(vocab_size, length, n_layer=1, n_head=1, n_embd=32, dropout=0.0)
     return LanguageModel(cfg, lambda: SPECIMENS[name].mixer(cfg.n_embd))

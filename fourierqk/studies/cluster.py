@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from fourierqk.checks import check_count
 from fourierqk.data import Corpus
 from fourierqk.progress import progress_bar
 from fourierqk.records import provenance
@@ -55,8 +56,7 @@ def conduct_on_ray(
     ImportError where Ray is not installed, ConnectionError where no cluster can be reached, ValueError where a corpus
     is unknown, OSError where the folder cannot be written.
     """
-    if cpus < 1:
-        raise ValueError(f"cpus = {cpus} must be at least 1")
+    check_count(cpus, "cpus")
     if gpus is not None and (gpus < 0 or gpus > 1 and gpus % 1):
         raise ValueError(f"gpus = {gpus} must be a part of one card, or whole cards")
     ray = _import_ray()

@@ -1,10 +1,10 @@
 """Studies as data: which systems are trained on which text, at which size, with how many seeds."""
-import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fourierqk.checks import check_count, unknown_name
 from fourierqk.data import Corpus, shakespeare, text, verse
 from fourierqk.records import SCHEMA
 from fourierqk.training import PRESETS, Preset, TrainConfig
@@ -76,8 +76,7 @@ class Study:
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
         size = preset(self.preset)
-        if self.seeds < 1:
-            raise ValueError(f"seeds = {self.seeds} must be at least 1")
+        check_count(self.seeds, "seeds")
         changed = {"steps": self.steps, "eval_every": self.eval_every}
         how = replace(size.train, **{name: value for name, value in changed.items() if value is not None})
         sizes = [replace(size, train=replace(how, seed=seed)) for seed in range(self.seeds)]
@@ -112,18 +111,16 @@ STUDIES: dict[str, Study] = {
 
 
 def study(name: str, **changes: Any) -> Study:
-    """A study by its name; changes: fields to replace, None leaves one as it is. ValueError lists the known ones."""
+    """A study by its name; changes: fields to replace, None leaves one as it is. ValueError for an unknown name."""
     if name not in STUDIES:
-        near = difflib.get_close_matches(name, STUDIES, n=1)
-        guess = f"did you mean {near[0]}? " if near else ""
-        raise ValueError(f"unknown study {name!r}: {guess}There are {', '.join(STUDIES)}")
+        raise ValueError(unknown_name("study", name, STUDIES))
     return replace(STUDIES[name], **{field: value for field, value in changes.items() if value is not None})
 
 
 def preset(name: str) -> Preset:
-    """A size by its name; ValueError lists the known ones."""
+    """A size by its name; ValueError for an unknown one."""
     if name not in PRESETS:
-        raise ValueError(f"unknown preset {name!r}: take {', '.join(PRESETS)}")
+        raise ValueError(unknown_name("preset", name, PRESETS))
     return PRESETS[name]
 
 
@@ -135,5 +132,5 @@ def open_corpus(name: str) -> Corpus:
     if name in known:
         return known[name]()
     if not Path(name).exists():
-        raise ValueError(f"no corpus {name!r}: it is neither verse nor shakespeare nor a file")
+        raise ValueError(f"{unknown_name('corpus', name, known)}. It is no file either")
     return text(name)

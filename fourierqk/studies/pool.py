@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from fourierqk.checks import check_count
 from fourierqk.progress import progress_bar
 from fourierqk.studies.design import Run
 from fourierqk.studies.tally import Tally
@@ -38,8 +39,7 @@ def conduct(
 
     ValueError where a corpus is unknown, OSError where the folder cannot be written.
     """
-    if jobs < 1:
-        raise ValueError(f"jobs = {jobs} must be at least 1")
+    check_count(jobs, "jobs")
     tally = Tally(runs, folder)
     with progress_bar(progress, tally.total, tally.steps()) as bar, _Pool(folder, jobs, compiled, budget) as pool:
         tally.start(bar)
