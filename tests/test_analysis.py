@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
-from fourierqk.analysis.phases import (
+from fourierqk.analysis import (
     AmplitudeOnly,
     ConstantShift,
     IndependentPhase,
-    Place,
     SharedPhase,
+    Stream,
     Surrogate,
     coverage,
     future_share,
@@ -35,7 +35,7 @@ KINDS = {
 KIND = pytest.mark.parametrize("name", KINDS)
 AT = pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 33])
 SHELF = pytest.mark.parametrize("name", shelf())
-QUERY, KEY = Place(role=0), Place(role=1)
+QUERY, KEY = Stream(role=0), Stream(role=1)
 
 
 def noise(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> torch.Tensor:
@@ -81,8 +81,8 @@ def awake(name: str = "band", cfg: GPTConfig = CFG) -> GPT:
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 2e-6), (torch.float64, 1e-14)])
 def test_amplitudes_stay(name, n, dtype, tolerance):
     x = noise(2, 3, n, 4, dtype=dtype)
-    for place in (QUERY, KEY, Place(1, 1, 5)):
-        y = KINDS[name](x, place)
+    for stream in (QUERY, KEY, Stream(1, 1, 5)):
+        y = KINDS[name](x, stream)
         assert y.dtype == dtype and y.shape == x.shape
         before, after = np.abs(dft(x)), np.abs(dft(y))
         np.testing.assert_allclose(after, before, rtol=0, atol=tolerance * n * before.max())
@@ -106,7 +106,7 @@ def test_random_angles_are_one_draw_for_all_channels_and_windows(n):
     np.testing.assert_allclose(factor, np.broadcast_to(factor[:1, :, :, :1], factor.shape), atol=1e-8)
     np.testing.assert_allclose(factor[:, :, 1:], factor[:, :, :0:-1].conj(), atol=1e-8)
     inside = slice(1, (n + 1) // 2)
-    others = turns(x, SharedPhase(4)(x)), turns(x, SharedPhase(3)(x, Place(layer=1))), np.roll(factor, 1, 1)
+    others = turns(x, SharedPhase(4)(x)), turns(x, SharedPhase(3)(x, Stream(layer=1))), np.roll(factor, 1, 1)
     for other in others:
         assert (np.abs(factor - other)[..., inside, :] > 1e-6).all()
 
@@ -131,7 +131,7 @@ def test_queries_and_keys_share_their_angles_or_do_not():
 
 def test_each_training_step_draws_anew_for_every_window():
     x = noise(2, 3, 9, 4)
-    first, second, again = (SharedPhase(3)(x, Place(step=s)) for s in (1, 2, 1))
+    first, second, again = (SharedPhase(3)(x, Stream(step=s)) for s in (1, 2, 1))
     assert torch.equal(first, again) and not torch.allclose(first, second)
     factor = turns(x, first)
     assert (np.abs(factor[0] - factor[1])[:, 1:] > 1e-3).all()
@@ -235,7 +235,7 @@ def test_attention_compares_surrogates_of_what_it_compared(name, filter):
         turned = filtered(model, ids())
     assert len(plain) == len(turned) == 2 * CFG.n_layer
     for role in (0, 1):
-        assert torch.equal(turned[role], kind(plain[role], Place(0, role, 0)))
+        assert torch.equal(turned[role], kind(plain[role], Stream(0, role, 0)))
 
 
 def test_logits_are_those_of_attention_written_out():
@@ -350,7 +350,7 @@ def test_gradients_reach_weights_and_frequencies(name):
 @KIND
 def test_the_gradient_is_that_of_finite_differences(name):
     x, y = noise(1, 2, 7, 2).requires_grad_(), noise(1, 2, 7, 2, seed=1)
-    assert torch.autograd.gradcheck(lambda x: (KINDS[name](x, Place(step=1)) * y).sum(), [x])
+    assert torch.autograd.gradcheck(lambda x: (KINDS[name](x, Stream(step=1)) * y).sum(), [x])
 
 
 def test_copies_made_inside_belong_to_the_context():
@@ -632,7 +632,7 @@ def complain() -> dict:
     return {
         "no attention": (lambda: surrogates(nn.Linear(2, 2), SharedPhase()).__enter__(), "no fourierqk Attention"),
         "no module": (lambda: surrogates(len, SharedPhase()).__enter__(), "no fourierqk Attention"),
-        "periods of no attention": (lambda: learned_periods(nn.Linear(2, 2)), "no fourierqk Attention"),
+        "periods of no attention": (lambda: learned_periods(nn.Linear(2, 2)), "learn=True"),
         "periods of fixed filters": (lambda: learned_periods(build("base-dot", CFG)), "learn=True"),
         "a class for an object": (lambda: surrogates(model, SharedPhase).__enter__(), "SharedPhase(seed=0)"),
         "a name for an object": (lambda: surrogates(model, "shared").__enter__(), "got 'shared'"),

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from plotly.subplots import make_subplots
 
+from fourierqk.analysis import future_share
 from fourierqk.data import Spectrum
 from fourierqk.figures import draw
 from fourierqk.figures.draw import CATEGORIES, FUTURE, PAST, TEXT, say
@@ -58,9 +59,9 @@ def impulse(filters: Filter | Mapping[str, Filter], n: int = 64, head: int = 0) 
                     style = dict(type="scatter", mode="lines", line=dict(color=colour, dash=_DASHES[i % len(_DASHES)]))
                 data = dict(x=lag[part].tolist(), y=draw.numbers(h_i[part]), name=side, legendgroup=side)
                 fig.add_trace(data | style | dict(showlegend=row == 1 and i == 0), row=row, col=1)
-        energy = (h.astype(float) ** 2).sum(0)
-        share = energy[lag < 0].sum() / max(energy.sum(), 1e-300)
-        seen.append(f"{name}: strongest at lag {lag[energy.argmax()]}, {share:.0%} of its energy in the future")
+        share = future_share(filter, 2 * n)
+        strongest = lag[(h.astype(float) ** 2).sum(0).argmax()]
+        seen.append(f"{name}: strongest at lag {strongest}, {share[head % len(share)]:.0%} of its energy in the future")
     draw.geometry(fig, 150 + 150 * len(filters)).update_layout(bargap=0.1, barmode="overlay")
     fig.update_xaxes(title="lag (tokens; below 0: the future)", row=len(filters)).update_yaxes(title="weight (factor)")
     return draw.alt(fig, f"Impulse response over lags {-n} to {n - 1} tokens", seen)

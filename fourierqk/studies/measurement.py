@@ -10,7 +10,7 @@ from fourierqk.causality import audit
 from fourierqk.data import Corpus
 from fourierqk.filters import Filter
 from fourierqk.losses import floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
-from fourierqk.model import Attention, generate
+from fourierqk.model import attentions, generate
 from fourierqk.training import History
 
 __all__ = ["measure", "summary"]
@@ -57,8 +57,7 @@ def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
 
 def _filters(model: nn.Module) -> list[dict[str, list[float]]]:
     """What each layer's filter along time passes and hears at full length, one value a head; [] where there is none."""
-    n, layers = model.cfg.block_size, [m.filter for m in model.modules() if isinstance(m, Attention)]
-    along_time = [filter for filter in layers if isinstance(filter, Filter)]
+    n, along_time = model.cfg.block_size, [a.filter for a in attentions(model) if isinstance(a.filter, Filter)]
     return [{"coverage": coverage(f, n).tolist(), "future_share": future_share(f, n).tolist()} for f in along_time]
 
 
