@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from fourierqk.checks import unknown_name
+
 __all__ = ["paper", "stated"]
 
 SHAPE = '{"key": {"text": "...", "source": "..."}}'
@@ -36,5 +38,5 @@ def paper(key: str, numbers: Mapping[str, str] | None = None) -> str:
     """
     known = _ours() if numbers is None else numbers
     if key not in known:
-        raise ValueError(f"unknown claim {key!r}: there are {', '.join(known)}")
+        raise ValueError(unknown_name("claim", key, known))
     return known[key]
