@@ -12,7 +12,7 @@ import torch
 
 from fourierqk.records import markdown, provenance, rows, runs_in
 from fourierqk.storage import write_json
-from fourierqk.studies import conduct, preset, study
+from fourierqk.studies import conduct, find_preset, find_study
 from fourierqk.training import Preset, describe, pick_device, pick_precision
 from fourierqk.training.loop import _step, optimiser
 from fourierqk.zoo import SYSTEMS, build
@@ -92,8 +92,8 @@ def main() -> None:
     if ask.text:
         os.environ["FOURIERQK_DATA"] = str(ask.text)
     changes = {k: getattr(ask, k) for k in ("preset", "corpus", "seeds", "steps")}
-    chosen = study(ask.study, **changes, systems=ask.systems and tuple(ask.systems))
-    runs, size, device = chosen.runs(), preset(chosen.preset), pick_device()
+    chosen = find_study(ask.study, **changes, systems=ask.systems and tuple(ask.systems))
+    runs, size, device = chosen.runs(), find_preset(chosen.preset), pick_device()
     print(f"torch {torch.__version__}, {describe(device)}, {pick_precision('auto', device)}: step times")
     names = [*dict.fromkeys([TRIED[0], *(ask.systems or SYSTEMS)])]
     timed = race(names, size, device, ask.seconds, not ask.no_compile)

@@ -23,9 +23,17 @@ from fourierqk.foreign import load_model
 from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
 from fourierqk.records import SCHEMA, by_system, runs_in, tables
-from fourierqk.studies import STUDIES, Run, carry_out, conduct, conduct_on_ray, open_corpus, summary
-from fourierqk.studies import preset as find_preset
-from fourierqk.studies import study as find_study
+from fourierqk.studies import (
+    STUDIES,
+    Run,
+    carry_out,
+    conduct,
+    conduct_on_ray,
+    find_preset,
+    find_study,
+    open_corpus,
+    summary,
+)  # fmt: skip
 from fourierqk.training import CHECKPOINT, PRESETS, load
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up

@@ -23,8 +23,7 @@ from fourierqk.losses import honest_loss, loss_by_position, ordered_loss, trunca
 from fourierqk.model import generate
 from fourierqk.records.library import folder, runs_in
 from fourierqk.storage import hold, read_json, write_json
-from fourierqk.studies.design import FIRST, STUDIES, Run, Study, open_corpus
-from fourierqk.studies.design import study as find_study
+from fourierqk.studies.design import FIRST, STUDIES, Run, Study, find_study, open_corpus
 from fourierqk.studies.pool import conduct, order
 from fourierqk.studies.runs import recorded, run_in_study, workplace
 from fourierqk.training.loop import load, train

@@ -11,7 +11,7 @@ from fourierqk.training import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS
 from fourierqk.zoo import system as look_up
 
-__all__ = ["STUDIES", "Run", "Study", "open_corpus", "preset", "study"]
+__all__ = ["STUDIES", "Run", "Study", "find_preset", "find_study", "open_corpus"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Study:
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
-        size = preset(self.preset)
+        size = find_preset(self.preset)
         check_count(self.seeds, "seeds")
         changed = {"steps": self.steps, "eval_every": self.eval_every}
         how = replace(size.train, **{name: value for name, value in changed.items() if value is not None})
@@ -110,14 +110,14 @@ STUDIES: dict[str, Study] = {
 }
 
 
-def study(name: str, **changes: Any) -> Study:
+def find_study(name: str, **changes: Any) -> Study:
     """A study by its name; changes: fields to replace, None leaves one as it is. ValueError for an unknown name."""
     if name not in STUDIES:
         raise ValueError(unknown_name("study", name, STUDIES))
     return replace(STUDIES[name], **{field: value for field, value in changes.items() if value is not None})
 
 
-def preset(name: str) -> Preset:
+def find_preset(name: str) -> Preset:
     """A size by its name; ValueError for an unknown one."""
     if name not in PRESETS:
         raise ValueError(unknown_name("preset", name, PRESETS))

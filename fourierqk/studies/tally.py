@@ -66,7 +66,7 @@ class Tally:
             if run in self.waiting:
                 self.waiting.remove(run)
                 return run
-            self.report(run, None)
+            self.announce(run, None)
         return None
 
     def settle(self, run: Run, seconds: float, why: str) -> None:
@@ -75,9 +75,9 @@ class Tally:
         if run in self.waiting:
             self.waiting.remove(run)
             self.failed[run.name] = why
-        self.report(run, seconds)
+        self.announce(run, seconds)
 
-    def report(self, run: Run, seconds: float | None) -> None:
+    def announce(self, run: Run, seconds: float | None) -> None:
         """Say how a run ended; seconds: how long it took, None where another process did it."""
         if run.name in self.failed:
             self.say(f"{run.name} FAILED: {self.failed[run.name]}")
