@@ -1,15 +1,18 @@
-"""The imports of the library point one way, down the list of its modules, and `import fourierqk` needs torch and numpy.
+"""The imports of the library point one way, down the list of its modules, and `import fourierqk` loads none of them.
 
 A module may import what stands before it in HOUSE, no matter whether it lies in the front hall or in a wing. The front
 of a wing (its `__init__`) stands behind the wing's last module: what lies inside never enters through its own front.
 """
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import fourierqk
 
 PACKAGE = Path(__file__).resolve().parents[1] / "fourierqk"
 
@@ -139,7 +142,27 @@ def loaded_by(statement: str) -> set[str]:
     return {*subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()}
 
 
-def test_importing_the_library_loads_torch_and_numpy_alone():
+def test_importing_the_library_loads_nothing_else():
+    """Neither a room of its own nor torch: each is imported with the first name that needs it."""
+    loaded = loaded_by("import fourierqk")
+    assert {m for m in loaded if m.partition(".")[0] in ("fourierqk", "torch", "numpy")} == {"fourierqk"}
+
+
+def test_a_name_loads_its_home_alone():
+    rooms = {room(m.removeprefix("fourierqk.")) for m in loaded_by("from fourierqk import audit") if "fourierqk." in m}
+    assert "causality" in rooms and rooms <= REACHES_ONLY["causality"]
+
+
+def test_all_names_together_load_torch_and_numpy_alone():
     # torch itself may load some of these (its hub uses tqdm): what counts is what we add
-    added = loaded_by("import torch, numpy, fourierqk") - loaded_by("import torch, numpy")
+    added = loaded_by("import torch, numpy; from fourierqk import *") - loaded_by("import torch, numpy")
     assert {name.partition(".")[0] for name in added} & LAZY == set()
+
+
+def test_the_front_door_shows_its_names_and_no_others():
+    listed = re.findall(r"\w+", fourierqk.__doc__.split("::\n")[1].split("Everything")[0])
+    assert {*dir(fourierqk)} == {*fourierqk.__all__, "__version__"} and {*fourierqk.__all__} <= {*listed}
+    assert {name for name in listed if not name.islower()} <= {*fourierqk.__all__}
+    assert {*fourierqk.__all__} & {room(m) for m in EDGES} == set(), "a name and a module would hide each other"
+    with pytest.raises(AttributeError, match="honest_loss"):
+        fourierqk.honest_loss  # noqa: B018

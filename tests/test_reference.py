@@ -1,6 +1,7 @@
 """The pages at the end of the book: the systems, the terms, the library, the references, how to cite."""
 import functools
 import importlib
+import importlib.util
 import inspect
 import re
 import tomllib
@@ -21,7 +22,6 @@ from fourierqk.zoo import SYSTEMS
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = Catalogue(ROOT)
 PAGES = BOOK.sources
-NAMES = {name for name, value in vars(fourierqk).items() if name[0] != "_" and not inspect.ismodule(value)}
 
 
 # --- the table of systems
@@ -101,9 +101,36 @@ def documented() -> dict[str, object]:
 
 def test_every_public_name_is_on_the_reference_page():
     known = {name.removeprefix("data ") for name in documented()}
-    assert known >= NAMES - {"annotations"}
+    assert known >= {*fourierqk.__all__}
     constants = {name for name, value in documented().items() if not callable(value) and not name.startswith("data ")}
     assert {f"data {name}" for name in constants} <= {*documented()}, "autodoc shows no constants: write a py:data"
+
+
+def sections() -> dict[str, tuple[list[str], set[str]]]:
+    """The table at the top of the page: a section -> where it says to import from, and the names that it documents."""
+    page, found = PAGES["reference"], {}
+    for label, rooms in re.findall(r"^\| [^|]+ \| \[[^|]+\]\(#(lib-\w+)\) \| (`.+`) \|$", page, re.MULTILINE):
+        section = re.split(r"^\(lib-", page.split(f"\n({label})=\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
+        modules = re.findall(r"^\.\. automodule:: (\S+)$", section, re.MULTILINE)
+        names = {name for module in modules for name in importlib.import_module(module).__all__}
+        found[label] = re.findall(r"`([\w.]+)`", rooms), names
+    return found
+
+
+@pytest.mark.parametrize("label", sections())
+def test_names_are_imported_from_where_the_page_says(label):
+    rooms, names = sections()[label]
+    assert names and {n for n in names if not any(hasattr(importlib.import_module(room), n) for room in rooms)} == set()
+
+
+def test_what_a_page_imports_is_public():
+    """A name in the `__all__` of where it is imported from, or a module: what else a module holds may go."""
+    text = "\n".join([*PAGES.values(), (ROOT / "README.md").read_text("utf8")])
+    imports = {*re.findall(r"^from (fourierqk[\w.]*) import ([\w, ]+)$", text, re.MULTILINE)}
+    wanted = {(module, name.partition(" as ")[0]) for module, names in imports for name in names.split(", ")}
+    assert len(wanted) > 50
+    not_public = {(m, n) for m, n in wanted if n not in importlib.import_module(m).__all__}
+    assert {(m, n) for m, n in not_public if not importlib.util.find_spec(f"{m}.{n}")} == set()
 
 
 def public(name: str) -> dict[str, object]:

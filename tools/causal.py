@@ -12,8 +12,10 @@ from pathlib import Path
 
 import torch
 
-from fourierqk import PRESETS, SYSTEMS, Causal, Corpus, Filter, Gaussian, Morlet, Unit, bins, shakespeare, train, verse
+from fourierqk import PRESETS, SYSTEMS, Causal, Gaussian, Morlet, Unit, bins, shakespeare, train, verse
 from fourierqk.causality import audit
+from fourierqk.data import Corpus
+from fourierqk.filters import Filter
 from fourierqk.losses import floor, honest_loss, ordered_loss
 from fourierqk.model import GPT, GPTConfig
 from fourierqk.records import provenance
