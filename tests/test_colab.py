@@ -20,6 +20,7 @@ import pytest
 from catalogue import Catalogue
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 COLAB = ROOT / ".venv-colab"
 PINS = ROOT / "tests" / "colab" / "requirements.txt"
@@ -60,7 +61,7 @@ def python() -> Path:
     if not stamp.exists() or stamp.read_text() != key:
         venv.create(COLAB, clear=True, with_pip=True)
         share_torch(next(COLAB.glob("lib/python*/site-packages")))
-        run(python, "-m", "pip", "install", "--disable-pip-version-check", "-r", PINS)
+        run(python, "-m", "pip", "install", "--disable-pip-version-check", "--no-compile", "-r", PINS)
         stamp.write_text(key)
     run(python, "-m", "pip", "uninstall", "--yes", "fourierqk")
     return python
@@ -79,7 +80,7 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def colab(python, wheel, tmp_path, monkeypatch):
-    """A function that runs cells of a committed notebook the way Colab would, and returns the notebook."""
+    """A function that runs cells of committed notebooks as one, the way Colab would, and returns them with outputs."""
     kernel = tmp_path / "jupyter" / "kernels" / "colab"
     kernel.mkdir(parents=True)
     command = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
@@ -91,17 +92,20 @@ def colab(python, wheel, tmp_path, monkeypatch):
     monkeypatch.setenv("FOURIERQK_SPEC", str(wheel))
     monkeypatch.delenv("FOURIERQK_DATA", raising=False)
 
-    def play(doc: str, code_cells: int | None = None) -> nbformat.NotebookNode:
-        notebook = nbformat.read(ROOT / "book" / f"{doc}.ipynb", as_version=4)
-        notebook.cells = [cell for cell in notebook.cells if cell.cell_type == "code"][:code_cells]
-        path = content / f"{doc}.ipynb"
-        nbformat.write(notebook, path)
+    def play(name: str, cells: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+        path = content / f"{name}.ipynb"
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
         execute(path)
-        done = nbformat.read(path, as_version=4)
-        assert [cell.execution_count for cell in done.cells] == [*range(1, len(notebook.cells) + 1)]
+        done = nbformat.read(path, as_version=4).cells
+        assert [cell.execution_count for cell in done] == [*range(1, len(cells) + 1)]
         return done
 
     return play
+
+
+def code(doc: str) -> list[nbformat.NotebookNode]:
+    """The code cells of a committed notebook, the setup cell first."""
+    return [c for c in nbformat.read(ROOT / "book" / f"{doc}.ipynb", as_version=4).cells if c.cell_type == "code"]
 
 
 def execute(path: Path) -> None:
@@ -119,9 +123,9 @@ def printed(cell: nbformat.NotebookNode) -> str:
     return "".join(output.get("text", "") for output in cell.outputs)
 
 
-def test_the_setup_cell_installs_the_library_and_changes_nothing_else(python, colab):
+def test_a_training_chapter_runs_whole_and_installs_nothing_but_the_library(python, colab):
     before = freeze(python)
-    setup = colab(WHOLE, 1).cells[0]
+    setup, *_ = colab(WHOLE, code(WHOLE))
     changed = freeze(python) ^ before
     assert [line.partition(" ")[0] for line in changed] == ["fourierqk"]
     assert "custom widget manager enabled" in printed(setup)
@@ -136,13 +140,11 @@ def test_colab_has_all_that_the_library_depends_on():
         assert requirement.specifier.contains(pins[requirement.name]), requirement
 
 
-@pytest.mark.parametrize("doc", [doc for doc in CHAPTERS if doc != WHOLE])
-def test_the_first_cells_of_every_chapter_run(doc, colab):
-    colab(doc, 2)
-
-
-def test_a_training_chapter_runs_whole(colab):
-    colab(WHOLE)
+def test_every_chapter_begins(colab):
+    """The setup cell, which all share, then the first cell of each: what it imports and loads is there in Colab."""
+    (setup, *_), *_ = chapters = [code(doc) for doc in CHAPTERS]
+    assert all(cells[0].source == setup.source for cells in chapters)
+    colab("first-cells", [setup, *(cells[1] for cells in chapters)])
 
 
 def test_the_environment_really_is_colabs(python):
