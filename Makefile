@@ -2,6 +2,7 @@
 #   PYTHON    the Python that makes the environment (3.11 or later); found by itself
 #   PORT      where `make serve` listens on 127.0.0.1
 #   JOBS      test files that run at a time
+#   FAST      make test FAST=1 builds no book and leaves out the tests marked slow: for a change under way
 #   PIP_ARGS  more words for pip, say a folder of wheels: make book PIP_ARGS="--find-links DIR"
 
 # Idle OpenMP threads sleep instead of spinning: a tiny model on two busy cores then trains ten times as fast.
@@ -22,7 +23,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 p
 help:
 	@echo "make book       install into $(VENV), execute every chapter, write $(SITE)"
 	@echo "make serve      the same, then serve it on http://127.0.0.1:$(PORT)"
-	@echo "make test       build the book, then run every test"
+	@echo "make test       build the book, then run every test; with FAST=1, the fast ones alone"
 	@echo "make lab        JupyterLab on the chapters"
 	@echo "make notebooks  write each chapter's .ipynb from its .md"
 	@echo "make lint       check the style with ruff"
@@ -58,8 +59,8 @@ serve: book
 	@echo "Serving on http://127.0.0.1:$(PORT) (Ctrl-C stops it)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory book/_build/html
 
-test: book
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder  # the long files come first
+test: $(if $(filter 1,$(FAST)),$(VENV)/installed,book)
+	$(BIN)/python -m pytest $(if $(filter 1,$(FAST)),-m "not slow") -n $(JOBS) --dist loadfile --no-loadscope-reorder  # the long files come first
 
 lab: $(VENV)/installed-lab
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book

@@ -14,7 +14,7 @@ import torch
 import typer
 from torch import Tensor, nn
 
-from fourierqk import reckoning
+from fourierqk import __version__, reckoning
 from fourierqk.adapter import Model, block_size, vocab_size
 from fourierqk.causality import audit as examine
 from fourierqk.data import Corpus
@@ -46,6 +46,20 @@ app = typer.Typer(
     help="Spectral attention: train the paper's systems, and ask whether they read the future.",
     no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"fourierqk {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None: ...
 
 
 @app.command()

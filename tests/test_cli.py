@@ -10,6 +10,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
+import fourierqk
 from fourierqk import cli
 from fourierqk.data.corpus import text, verse
 from fourierqk.losses import floor, honest_loss, ordered_loss
@@ -44,6 +45,10 @@ def refused(result, status=2):
     *_, line = result.stderr.splitlines()
     assert len([x for x in result.stderr.splitlines() if x.startswith("fourierqk: ")]) == 1
     return line
+
+
+def test_the_version_is_the_library_s():
+    assert run("--version").stdout == f"fourierqk {fourierqk.__version__}\n"
 
 
 def test_systems_lists_one_name_a_line():
