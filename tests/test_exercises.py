@@ -1,9 +1,12 @@
 """The checkers of the signal chapters name the error that was made; that they pass solutions, test_book.py tests."""
+import math
+
 import numpy as np
 import pytest
+import torch
 
 from fourierqk import Bank, Gaussian, Tone, bins, period
-from fourierqk.exercises import dft, filter_design, text_signal
+from fourierqk.exercises import arrays, dft, filter_design, numeric, text_signal
 
 
 def bin_sum(x, k, sign=-1):
@@ -83,7 +86,7 @@ WRONG = {
         (-0.2, "nearly"),
         (5, "frequency"),
         (0.1, "Take away"),
-        ("fast", "ValueError"),
+        ("fast", "answer with a number"),
     ],
     filter_design.future_share: [
         (lambda h: (h[:5] ** 2).sum() / (h**2).sum(), "lag 0 included"),
@@ -110,7 +113,7 @@ WRONG = {
         (lambda ids: None, "returns nothing"),
     ],
     text_signal.flat_level: [
-        (0.375, "agree"), (1, "means left in"), (1.04, "entropy"), (0.5, "Add the three"), ("a", "ValueError")
+        (0.375, "agree"), (1, "means left in"), (1.04, "entropy"), (0.5, "Add the three"), ("a", "answer with a number")
     ],
     text_signal.line_bin: [
         (256 / 21, "whole numbers"), (21, "period"), (1 / 21, "How many cycles"), (244, "mirror"), (13, "round"),
@@ -127,3 +130,26 @@ def test_wrong_answers_are_told_why(check, capsys):
         check(answer)
         said = capsys.readouterr().out
         assert said.startswith("Not yet: ") and reason in said, (answer, said)
+
+
+def test_a_number_is_right_or_a_known_mistake_or_neither():
+    def judge(answer):
+        return numeric(answer, (8, -8), {64: "that is the variance", (4, 16): "one factor of 2"}, "take the root")
+
+    assert judge(8) is judge(-8.001) is judge(np.float32(8)) is judge(torch.tensor(8)) is None
+    assert judge(64) == "that is the variance" and judge(4) == judge(16.0) == "one factor of 2"
+    assert judge(8.1) == judge(math.nan) == judge(0) == "take the root"
+    for no_number in ("fast", [8, 8], {8}, object):
+        assert judge(no_number).startswith("answer with a number, not ")
+
+
+def test_an_array_is_right_or_a_known_mistake_or_neither():
+    right = np.array([1.0, 2.0, 3.0])
+
+    def judge(answer):
+        wrong = {"backwards": right[::-1], "their sum": 6.0, "squared": torch.tensor([1.0, 4.0, 9.0])}
+        return arrays(answer, right, wrong, "they differ")
+
+    assert judge([1, 2, 3]) is judge(torch.tensor([1.0, 2.0, 3.0], requires_grad=True)) is None
+    assert judge(right[::-1]) == "backwards" and judge([1, 4, 9]) == "squared" and judge(6) == "their sum"
+    assert judge([6, 6, 6]) == judge([1, 2]) == judge(right + 1e-3) == "they differ"  # no broadcasting

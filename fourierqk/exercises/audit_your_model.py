@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from fourierqk.causality import audit
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, numeric
 from fourierqk.specimens import specimen
 
 __all__ = ["exit_status", "long_enough", "wrapped"]
@@ -34,22 +34,18 @@ def wrapped(answer) -> str | None:
 @checker
 def exit_status(answer: int) -> str | None:
     """The exit status of an inconclusive audit on the command line: 3."""
-    if answer == 0:
-        return "0 means causal. A doubt must not pass for that."
-    if answer == 1:
-        return "1 means that it leaks. Here, the audit could not tell."
-    if answer == 2:
-        return "2 means that nothing was audited: a file that is not there, a wrong option."
-    if answer != 3:
-        return "answer with the number that `fourierqk audit` ends with when it cannot tell."
+    wrong = {
+        0: "0 means causal. A doubt must not pass for that.",
+        1: "1 means that it leaks. Here, the audit could not tell.",
+        2: "2 means that nothing was audited: a file that is not there, a wrong option.",
+    }
+    return numeric(answer, 3, wrong, "answer with the number that `fourierqk audit` ends with when it cannot tell.")
 
 
 @checker
 def long_enough(answer: int) -> str | None:
     """The shortest text in which a segment of 512 tokens is complete: 512."""
-    if answer == 511:
-        return "one token is missing: a segment is pooled when all of its 512 tokens are there."
-    if answer < 512:
-        return "a text so short holds no complete segment: nothing is pooled, nothing leaks, and the verdict is causal."
-    if answer != 512:
-        return "that would do, but a shorter text holds a complete segment as well."
+    wrong = {511: "one token is missing: a segment is pooled when all of its 512 tokens are there."}
+    short = "a text so short holds no complete segment: nothing is pooled, nothing leaks, and the verdict is causal."
+    long = "that would do, but a shorter text holds a complete segment as well."
+    return numeric(answer, 512, wrong, short if answer < 512 else long)

@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, numeric
 
 __all__ = ["apart", "in_a_row", "slow_taps", "stop_dc"]
 
@@ -11,14 +11,12 @@ __all__ = ["apart", "in_a_row", "slow_taps", "stop_dc"]
 @checker
 def in_a_row(answer: int) -> str | None:
     """The taps of one filter that does what filters of 16 and 64 taps do one after the other: 79."""
-    if answer == 80:
-        return "nearly: lag 0 after lag 0 is lag 0 again. What are the smallest and the largest lag?"
-    if answer == 16 * 64:
-        return "lags add, they do not multiply: a token is delayed by the first filter, then by the second."
-    if answer == 78:
-        return "that is the largest lag. The lags run from 0 to it."
-    if answer != 79:
-        return "the lags are 0 to 15 and 0 to 63. Which sums of one of each exist?"
+    wrong = {
+        80: "nearly: lag 0 after lag 0 is lag 0 again. What are the smallest and the largest lag?",
+        16 * 64: "lags add, they do not multiply: a token is delayed by the first filter, then by the second.",
+        78: "that is the largest lag. The lags run from 0 to it.",
+    }
+    return numeric(answer, 79, wrong, "the lags are 0 to 15 and 0 to 63. Which sums of one of each exist?")
 
 
 @checker
@@ -44,12 +42,12 @@ def slow_taps(answer: int) -> str | None:
     a = 6 * 64 / (2 * math.pi)
     energy = torch.exp(-((torch.arange(2000, dtype=torch.float64) / a) ** 2))
     held = energy.cumsum(0) / energy.sum()
-    if answer == 64 or answer == 128:
+    least, of_weights = (int((share < 0.99).sum()) + 1 for share in (held, held.sqrt()))
+    if answer in (64, 128):
         return "neither one cycle nor two: add up the energy, exp(-t^2 / a^2), until 99 % of it is there."
-    least = int((held < 0.99).sum()) + 1
-    if abs(answer - int((held.sqrt() < 0.99).sum()) - 1) <= 2 or abs(answer - 2.5758 * a) <= 3:
+    if abs(answer - of_weights) <= 2 or abs(answer - 2.5758 * a) <= 3:
         return "energy is the square of the weight: exp(-t^2 / a^2), not exp(-t^2 / 2 a^2)."
-    if not abs(answer - least) <= 2:
+    if not abs(answer - least) <= 2:  # nor is NaN within 2 of anything
         share = held[min(max(int(answer), 1), 2000) - 1].item()
         return f"{int(answer)} taps hold {share:.1%} of the energy. The scale is a = 6 * 64 / (2 pi), about 61 tokens."
 
@@ -57,9 +55,8 @@ def slow_taps(answer: int) -> str | None:
 @checker
 def apart(answer: int) -> str | None:
     """Query at 40 and key at 25, both 6 tokens late: what matches lies 15 tokens apart."""
-    if answer in (9, 21, 3, 27):
-        return "the key is as late as the query. Take the delay off both."
-    if answer in (34, 19):
-        return "that is where one of the two passages lies. How far apart are they?"
-    if answer != 15:
-        return "the query at 40 tells of token 40 - 6, the key at 25 of token 25 - 6."
+    wrong = {
+        (9, 21, 3, 27): "the key is as late as the query. Take the delay off both.",
+        (34, 19): "that is where one of the two passages lies. How far apart are they?",
+    }
+    return numeric(answer, 15, wrong, "the query at 40 tells of token 40 - 6, the key at 25 of token 25 - 6.")

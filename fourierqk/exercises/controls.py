@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import arrays, checker, numeric
 
 __all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
 
@@ -20,11 +20,7 @@ def absorb(answer) -> str | None:
         "transposed: a value is a column here, and M v is M @ v.": w @ m.T,
         "that is W_o itself, which has never heard of M.": w,
     }
-    for says, value in wrong.items():
-        if torch.allclose(got, value):
-            return says
-    if not torch.allclose(got, want):
-        return "the output is W_o (M v) summed over tokens: move the brackets."
+    return arrays(got, want, wrong, "the output is W_o (M v) summed over tokens: move the brackets.")
 
 
 @checker
@@ -46,14 +42,13 @@ def ranks(answer) -> str | None:
 @checker
 def delay_angle(answer: float) -> str | None:
     """The angle, in degrees, by which a delay of 3 tokens turns a wave of one cycle in 12 tokens: -90."""
-    if math.isclose(answer, 90):
-        return "right size, wrong sign: a delay turns the arrow back, exp(-2 pi i f s)."
-    if math.isclose(abs(answer), math.pi / 2, rel_tol=1e-3):
-        return "that is in radians. Give degrees."
-    if math.isclose(abs(answer), 30):
-        return "that is a delay of one token."
-    if not math.isclose(answer, -90) and not math.isclose(answer, 270):
-        return "3 tokens are a quarter of a cycle of 12. How many degrees has a quarter turn?"
+    wrong = {
+        90: "right size, wrong sign: a delay turns the arrow back, exp(-2 pi i f s).",
+        (math.pi / 2, -math.pi / 2): "that is in radians. Give degrees.",
+        (30, -30): "that is a delay of one token.",
+    }
+    otherwise = "3 tokens are a quarter of a cycle of 12. How many degrees has a quarter turn?"
+    return numeric(answer, (-90, 270), wrong, otherwise)
 
 
 @checker

@@ -1,7 +1,7 @@
 """Checkers of the chapter on the DFT."""
 import numpy as np
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import arrays, checker, listed, missing
 
 __all__ = ["linear_convolution", "ringing_bins", "turning_arrow", "who_hears"]
 
@@ -11,27 +11,24 @@ def turning_arrow(answer) -> str | None:
     """A function (x, k) -> X_k, the k-th bin of the DFT of a real signal x (n,)."""
     x = np.random.default_rng(0).standard_normal(11)
     got, want = np.array([answer(x, k) for k in range(11)]), np.fft.fft(x)
-    if any(v is None or v is ... for v in got):
+    if any(missing(v) for v in got):
         return "your function returns nothing: return the sum of the arrows."
     if got.shape != (11,):
         return f"for one bin return one number: the sum over the tokens, not an array of shape {got.shape[1:]}."
-    if np.allclose(got, want):
-        return None
-    if np.allclose(got, want.conj()):
-        return "your arrow turns counter-clockwise. The exponent of the DFT has a minus sign."
-    if np.allclose(got, want / 11):
-        return "your sum is divided by n. The factor 1/n belongs to the inverse."
-    if np.allclose(got, abs(want)):
-        return "that is the magnitude. Return the complex sum: its angle is the phase."
-    if np.allclose(got, want.real):
-        return "the imaginary part is missing: use the complex exponential, not the cosine alone."
-    return "the sums differ from the DFT: at token t the arrow of bin k is exp(-2j * pi * k * t / n), and n is len(x)."
+    wrong = {
+        "your arrow turns counter-clockwise. The exponent of the DFT has a minus sign.": want.conj(),
+        "your sum is divided by n. The factor 1/n belongs to the inverse.": want / 11,
+        "that is the magnitude. Return the complex sum: its angle is the phase.": abs(want),
+        "the imaginary part is missing: use the complex exponential, not the cosine alone.": want.real,
+    }
+    arrow = "at token t the arrow of bin k is exp(-2j * pi * k * t / n), and n is len(x)."
+    return arrays(got, want, wrong, f"the sums differ from the DFT: {arrow}")
 
 
 @checker
 def ringing_bins(answer) -> str | None:
     """The bins 0 .. 30 that are not zero for a letter at every 12th of 60 tokens."""
-    if not isinstance(answer, set | frozenset | list | tuple) or not answer:
+    if not listed(answer):
         return "answer with a set of bins, such as {0, 1}."
     got, want = {float(b) for b in answer}, {float(b) for b in range(0, 31, 5)}
     if got == want:
@@ -52,7 +49,7 @@ def ringing_bins(answer) -> str | None:
 @checker
 def who_hears(answer) -> str | None:
     """The tokens of a ring of 16 that hear token 13 through the lags 0 .. 5."""
-    if not isinstance(answer, set | frozenset | list | tuple) or not answer:
+    if not listed(answer):
         return "answer with a set of tokens, such as {0, 1}."
     got, want = {int(t) for t in answer}, {(13 + lag) % 16 for lag in range(6)}
     if got == want:
@@ -74,18 +71,20 @@ def linear_convolution(answer) -> str | None:
     rng = np.random.default_rng(0)
     for n in (8, 9):
         x, h = rng.standard_normal((2, n))
-        y, full = answer(x.copy(), h.copy()), np.convolve(x, h)
-        if y is None or y is ...:
+        y = answer(x.copy(), h.copy())
+        if missing(y):
             return "your function returns nothing: return the filtered signal."
         y = np.asarray(y)
         if y.shape != (n,):
             return f"{n} numbers went in and an array of shape {y.shape} came out: crop to the first {n}."
         if np.iscomplexobj(y):
             return "the output of a real filter is real: use rfft and irfft, or take the real part."
-        if np.allclose(y, np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h), n=n)):
-            return "that is the circular convolution: token 0 hears the end. Pad both with zeros before the FFT."
-        if np.allclose(y, np.convolve(x, h, mode="same")):
-            return "you cropped from the middle, which shifts the output towards the future. Keep the first n."
-        if not np.allclose(y, full[:n]):
-            return f"at n = {n} the numbers differ from np.convolve(x, h)[:n]. Is n= given to irfft? Are n zeros added?"
-    return None
+        wrong = {
+            "that is the circular convolution: token 0 hears the end. Pad both with zeros before the FFT.":
+                np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h), n=n),
+            "you cropped from the middle, which shifts the output towards the future. Keep the first n.":
+                np.convolve(x, h, mode="same"),
+        }  # fmt: skip
+        differs = "the numbers differ from np.convolve(x, h)[:n]. Is n= given to irfft? Are n zeros added?"
+        if says := arrays(y, np.convolve(x, h)[:n], wrong, f"at n = {n} {differs}"):
+            return says

@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, numeric
 
 __all__ = ["causal_weights", "guess_loss", "score_scale", "tokens_heard"]
 
@@ -11,21 +11,20 @@ __all__ = ["causal_weights", "guess_loss", "score_scale", "tokens_heard"]
 @checker
 def guess_loss(answer: float) -> str | None:
     """The loss, in nats, of a model that gives each of 32 characters the same probability."""
-    if math.isclose(answer, 5, rel_tol=2e-3):
-        return "that is the answer in bits (log2 of 32). A nat uses the natural logarithm."
     if answer < 0:
         return "the loss is minus the log of a probability, so it cannot be negative."
-    if not math.isclose(answer, math.log(32), rel_tol=2e-3):
-        return "each character has probability 1/32, and the loss is minus the natural log of that."
+    wrong = {5: "that is the answer in bits (log2 of 32). A nat uses the natural logarithm."}
+    otherwise = "each character has probability 1/32, and the loss is minus the natural log of that."
+    return numeric(answer, math.log(32), wrong, otherwise, rel_tol=2e-3)
 
 
 @checker
 def score_scale(answer: float) -> str | None:
     """The standard deviation of q . k for 64 independent channels of unit variance."""
-    if math.isclose(answer, 64, rel_tol=1e-3):
-        return "that is the variance: 64 terms of variance 1. The standard deviation is its root."
-    if not math.isclose(answer, 8, rel_tol=1e-3):
-        return "a sum of d independent terms of variance 1 has variance d. Take d = 64, then the root."
+    wrong = {64: "that is the variance: 64 terms of variance 1. The standard deviation is its root."}
+    return numeric(
+        answer, 8, wrong, "a sum of d independent terms of variance 1 has variance d. Take d = 64, then the root."
+    )
 
 
 @checker
@@ -48,9 +47,8 @@ def causal_weights(answer) -> str | None:
 @checker
 def tokens_heard(answer: int) -> str | None:
     """How many tokens position 99 (counted from 0) of a causal model can use in a window of 128."""
-    if answer == 99:
-        return "position 99 hears itself too."
-    if answer == 128:
-        return "128 is the window; the mask hides what comes after position 99."
-    if answer != 100:
-        return "count the positions 0, 1, ..., 99."
+    wrong = {
+        99: "position 99 hears itself too.",
+        128: "128 is the window; the mask hides what comes after position 99.",
+    }
+    return numeric(answer, 100, wrong, "count the positions 0, 1, ..., 99.")

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.causality import audit
-from fourierqk.exercises import checker
+from fourierqk.exercises import arrays, checker, listed, numeric
 from fourierqk.model import GPTConfig, LanguageModel
 
 __all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
@@ -12,33 +12,31 @@ __all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
 @checker
 def mirror(answer: int) -> str | None:
     """The other token that token 5 of 16 hears after two mixings in a row: 11."""
-    if answer == 5:
-        return "that is the token itself, which it hears too. Which other one?"
-    if answer == 10:
-        return "the mirror stands at token 0, not between the ends: 0 and 16 are the same place."
-    if answer == -5:
-        return "right, on a ring. Which of the tokens 0 to 15 is it?"
-    if answer != 11:
-        return "two DFTs in a row reverse the text round token 0: t becomes -t, counted modulo 16."
+    wrong = {
+        5: "that is the token itself, which it hears too. Which other one?",
+        10: "the mirror stands at token 0, not between the ends: 0 and 16 are the same place.",
+        -5: "right, on a ring. Which of the tokens 0 to 15 is it?",
+    }
+    otherwise = "two DFTs in a row reverse the text round token 0: t becomes -t, counted modulo 16."
+    return numeric(answer, 11, wrong, otherwise)
 
 
 @checker
 def fewer_weights(answer: int) -> str | None:
     """The weights that two layers of width 64 save without the four square matrices of attention: 32768."""
-    if answer == 16384:
-        return "that is one layer. The model has two."
-    if answer == 24576:
-        return "queries, keys and values are three. Attention has an output matrix as well."
-    if answer == 512:
-        return "each of the matrices is 64 by 64."
-    if answer != 32768:
-        return "count the square matrices of attention: for queries, keys, values and output; then times two layers."
+    wrong = {
+        16384: "that is one layer. The model has two.",
+        24576: "queries, keys and values are three. Attention has an output matrix as well.",
+        512: "each of the matrices is 64 by 64.",
+    }
+    which = "for queries, keys, values and output; then times two layers."
+    return numeric(answer, 32768, wrong, f"count the square matrices of attention: {which}")
 
 
 @checker
 def allowed(answer) -> str | None:
     """The tasks at which hearing the whole text gives nothing away: {"mood", "blank"}."""
-    if not isinstance(answer, set | frozenset | list | tuple) or not answer:
+    if not listed(answer):
         return 'answer with a set of tasks, such as {"mood"}.'
     got = set(answer)
     if unknown := got - {"next", "mood", "blank", "write"}:
@@ -78,9 +76,10 @@ def past_mix(answer) -> str | None:
         return f"the audit says {found.verdict}. Put zeros where s > t, in the T x T matrix, before the product."
     f = torch.exp(-2j * torch.pi * torch.outer(torch.arange(9.0), torch.arange(9.0)) / 9)
     full = torch.fft.fft(x)
-    if torch.allclose(got, (f.real.tril() @ full.real), atol=1e-4):
-        return "causal, but the sines are missing: keep the matrix complex, and take the real part at the very end."
-    if torch.allclose(got, (f.tril() @ x.to(f.dtype)).real, atol=1e-4):
-        return "causal, but the channels are not mixed: FNet transforms them as well."
-    if not torch.allclose(got, (f.tril() @ full).real, atol=1e-3):
-        return "causal, but not the masked DFT: row t is the sum over s <= t of exp(-2j pi t s / T), unscaled."
+    sines = "causal, but the sines are missing: keep the matrix complex, and take the real part at the very end."
+    wrong = {
+        sines: f.real.tril() @ full.real,
+        "causal, but the channels are not mixed: FNet transforms them as well.": (f.tril() @ x.to(f.dtype)).real,
+    }
+    masked = "row t is the sum over s <= t of exp(-2j pi t s / T), unscaled."
+    return arrays(got, (f.tril() @ full).real, wrong, f"causal, but not the masked DFT: {masked}", atol=1e-3)

@@ -4,7 +4,7 @@ import math
 import torch
 
 from fourierqk.combinators import Bank
-from fourierqk.exercises import checker
+from fourierqk.exercises import arrays, checker, numeric
 from fourierqk.filters import Gaussian
 
 __all__ = ["bank_scores", "cross_terms", "needed_rate", "same_start"]
@@ -13,14 +13,13 @@ __all__ = ["bank_scores", "cross_terms", "needed_rate", "same_start"]
 @checker
 def cross_terms(answer: int) -> str | None:
     """The number of cross terms in the score of eight summed bands: 56."""
-    if answer == 64:
-        return "that is all products. Eight of them pair a band with itself."
-    if answer == 28:
-        return "band 1 of q with band 2 of k is not band 2 of q with band 1 of k: count both."
-    if answer == 8:
-        return "those are the terms of a bank, each band with itself. Count the others."
-    if answer != 56:
-        return "write the score as (sum of 8) . (sum of 8), multiply out, and leave out the products of equal bands."
+    wrong = {
+        64: "that is all products. Eight of them pair a band with itself.",
+        28: "band 1 of q with band 2 of k is not band 2 of q with band 1 of k: count both.",
+        8: "those are the terms of a bank, each band with itself. Count the others.",
+    }
+    otherwise = "write the score as (sum of 8) . (sum of 8), multiply out, and leave out the products of equal bands."
+    return numeric(answer, 56, wrong, otherwise)
 
 
 @checker
@@ -44,31 +43,27 @@ def bank_scores(answer) -> str | None:
             "these scores are divided by the root of d: leave that out here.": want / 2,
             "rows and columns are swapped: row i belongs to query i.": want.T,
         }
-        for says, value in wrong.items():
-            if torch.allclose(got, value, atol=1e-5):
-                return says
-        if not torch.allclose(got, want, atol=1e-5):
-            return "right shape, wrong values: filter q and k with the same filter, take q @ k.T, and average."
+        otherwise = "right shape, wrong values: filter q and k with the same filter, take q @ k.T, and average."
+        if says := arrays(got, want, wrong, otherwise):
+            return says
 
 
 @checker
 def needed_rate(answer: float) -> str | None:
     """The peak learning rate whose sum is ln(50 / 7), where 3e-4 sums to 0.75."""
-    want = 3e-4 * math.log(50 / 7) / 0.75
-    if math.isclose(answer, 3e-4 * math.log(50 / 7), rel_tol=1e-2):
-        return "a rate of 3e-4 moves the logarithm by 0.75, not by 1: divide."
-    if math.isclose(answer, 3e-4 * 50 / 7, rel_tol=1e-2) or math.isclose(answer, 3e-4 * 50 / 7 / 0.75, rel_tol=1e-2):
-        return "what moves is the logarithm: it has to go from ln 50 to ln 7."
-    if math.isclose(answer, math.log(50 / 7), rel_tol=1e-2):
-        return "that is how far the logarithm must move. Which peak rate sums to it?"
-    if not math.isclose(answer, want, rel_tol=2e-2):
-        return "the logarithm must move by ln(50 / 7), and the sum of rates is proportional to the peak."
+    ratio = 50 / 7
+    wrong = {
+        3e-4 * math.log(ratio): "a rate of 3e-4 moves the logarithm by 0.75, not by 1: divide.",
+        (3e-4 * ratio, 3e-4 * ratio / 0.75): "what moves is the logarithm: it has to go from ln 50 to ln 7.",
+        math.log(ratio): "that is how far the logarithm must move. Which peak rate sums to it?",
+    }
+    otherwise = "the logarithm must move by ln(50 / 7), and the sum of rates is proportional to the peak."
+    return numeric(answer, 3e-4 * math.log(ratio) / 0.75, wrong, otherwise, rel_tol=2e-2)
 
 
 @checker
 def same_start(answer: int) -> str | None:
     """The number of different periods in a head whose four bands started alike: 1."""
-    if answer == 4:
-        return "what would tell the bands apart? Compare the gradients of two equal bands."
-    if answer != 1:
-        return "swap two bands: the score stays the same. So what are the gradients of two equal bands?"
+    wrong = {4: "what would tell the bands apart? Compare the gradients of two equal bands."}
+    otherwise = "swap two bands: the score stays the same. So what are the gradients of two equal bands?"
+    return numeric(answer, 1, wrong, otherwise)

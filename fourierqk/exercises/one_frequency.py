@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, numeric
 from fourierqk.filters import Gaussian
 
 __all__ = ["band_period", "band_pass", "dc_attention", "largest_move"]
@@ -12,10 +12,9 @@ __all__ = ["band_period", "band_pass", "dc_attention", "largest_move"]
 @checker
 def band_period(answer: float) -> str | None:
     """The period, in tokens, of bin 4 of a DFT over 256 tokens."""
-    if math.isclose(answer, 4 / 256):
-        return "that is the frequency, in cycles per token. The period is its inverse."
-    if not math.isclose(answer, 64):
-        return "bin k of n tokens makes k cycles in n tokens: how many tokens does one cycle take?"
+    wrong = {4 / 256: "that is the frequency, in cycles per token. The period is its inverse."}
+    otherwise = "bin k of n tokens makes k cycles in n tokens: how many tokens does one cycle take?"
+    return numeric(answer, 64, wrong, otherwise)
 
 
 @checker
@@ -47,7 +46,6 @@ def dc_attention(answer) -> str | None:
 @checker
 def largest_move(answer: float) -> str | None:
     """The factor by which a log frequency can grow in 1000 Adam steps of learning rate 3e-4, at most about."""
-    if math.isclose(answer, 0.3, rel_tol=1e-2):
-        return "that is how far the *logarithm* moves. By which factor does the frequency grow?"
-    if not math.isclose(answer, math.exp(0.3), rel_tol=2e-2):
-        return "Adam moves a parameter by about its learning rate a step: add the steps up, then undo the logarithm."
+    wrong = {0.3: "that is how far the *logarithm* moves. By which factor does the frequency grow?"}
+    otherwise = "Adam moves a parameter by about its learning rate a step: add the steps up, then undo the logarithm."
+    return numeric(answer, math.exp(0.3), wrong, otherwise, rel_tol=2e-2)

@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, numeric
 from fourierqk.filters import RandomBands
 
 __all__ = ["deaf_centre", "slowest_draw", "twice_as_loud", "unit"]
@@ -12,23 +12,20 @@ __all__ = ["deaf_centre", "slowest_draw", "twice_as_loud", "unit"]
 @checker
 def deaf_centre(answer: float) -> str | None:
     """The centre, in cycles per token, at which cos(2 pi c) = 0: the next token weighs nothing."""
-    if math.isclose(answer, 4):
-        return "that is the period, in tokens. Give the centre in cycles per token."
-    if math.isclose(answer, 0.5):
-        return "there the cosine is -1: the next token weighs as much as the token itself, upside down."
-    if math.isclose(answer, math.pi / 2, rel_tol=1e-3):
-        return "that is the angle 2 pi c. Divide by 2 pi to have the centre."
-    if not math.isclose(answer, 0.25, rel_tol=1e-6):
-        return "a cosine is zero after a quarter of a turn: 2 pi c = pi / 2, with c between 0 and 1/2."
+    wrong = {
+        4: "that is the period, in tokens. Give the centre in cycles per token.",
+        0.5: "there the cosine is -1: the next token weighs as much as the token itself, upside down.",
+        math.pi / 2: "that is the angle 2 pi c. Divide by 2 pi to have the centre.",
+    }
+    otherwise = "a cosine is zero after a quarter of a turn: 2 pi c = pi / 2, with c between 0 and 1/2."
+    return numeric(answer, 0.25, wrong, otherwise)
 
 
 @checker
 def twice_as_loud(answer: float) -> str | None:
     """The factor by which scores grow when the filter of queries and keys is doubled: 4."""
-    if math.isclose(answer, 2):
-        return "the filter acts twice in a score: on the query and on the key."
-    if not math.isclose(answer, 4):
-        return "write a score as a product, (2 q) . (2 k), and take the factors out."
+    wrong = {2: "the filter acts twice in a score: on the query and on the key."}
+    return numeric(answer, 4, wrong, "write a score as a product, (2 q) . (2 k), and take the factors out.")
 
 
 @checker

@@ -3,7 +3,7 @@ import math
 
 import torch
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, numeric
 
 __all__ = ["modest_gap", "over_confidence", "proofs", "unigram_entropy"]
 
@@ -17,32 +17,34 @@ def unigram_entropy(answer) -> str | None:
         got = float(answer(ids.clone(), v))
         if math.isnan(got):
             return "a token that never occurs made 0 times the logarithm of 0, which is no number. Leave it out."
-        if math.isclose(got, right / math.log(2), rel_tol=1e-3):
-            return "that is in bits. Nats use the natural logarithm."
-        if math.isclose(got, -right, rel_tol=1e-3):
-            return "right size, wrong sign: an entropy is not negative."
-        if math.isclose(got, math.log(v), rel_tol=1e-3) and not math.isclose(right, got, rel_tol=1e-3):
-            return "that is ln V, the entropy of equally frequent tokens. These are not."
-        if not math.isclose(got, right, rel_tol=1e-3):
-            return f"on {ids.tolist()[:6]}... it gives {got:.3f} nats, not {right:.3f}: sum -p ln p over the tokens."
+        wrong = {
+            right / math.log(2): "that is in bits. Nats use the natural logarithm.",
+            -right: "right size, wrong sign: an entropy is not negative.",
+            math.log(v): "that is ln V, the entropy of equally frequent tokens. These are not.",
+        }
+        text = f"{ids.tolist()[:6]}..."
+        otherwise = f"on {text} it gives {got:.3f} nats, not {right:.3f}: sum -p ln p over the tokens."
+        if says := numeric(got, right, wrong, otherwise):
+            return says
 
 
 @checker
 def over_confidence(answer: float) -> str | None:
     """The over-confidence of a model with ordered loss 0.85, shuffled loss 7.85, unigram entropy 3.05: 4.8 nats."""
-    if math.isclose(answer, 7.0, abs_tol=1e-6):
-        return "that is the whole gap. Take off the part that comes from context, unigram entropy minus ordered loss."
-    if math.isclose(answer, 2.2, abs_tol=1e-6):
-        return "that is the part that comes from context. The rest of the gap is asked for."
-    if not math.isclose(answer, 4.8, abs_tol=1e-6):
-        return "over-confidence is what the shuffled loss has beyond the unigram entropy."
+    context = "the part that comes from context, unigram entropy minus ordered loss."
+    wrong = {
+        7.0: f"that is the whole gap. Take off {context}",
+        2.2: "that is the part that comes from context. The rest of the gap is asked for.",
+    }
+    otherwise = "over-confidence is what the shuffled loss has beyond the unigram entropy."
+    return numeric(answer, 4.8, wrong, otherwise, rel_tol=1e-6)
 
 
 @checker
 def modest_gap(answer: float) -> str | None:
     """The shuffled gap of a model that gives every token the probability 1/V: 0."""
-    if not math.isclose(answer, 0, abs_tol=1e-9):
-        return "its loss is ln V on every token of every text, in any order. What is the difference of two such losses?"
+    says = "its loss is ln V on every token of every text, in any order. What is the difference of two such losses?"
+    return numeric(answer, 0, {}, otherwise=says)
 
 
 @checker

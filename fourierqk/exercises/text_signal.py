@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import checker
+from fourierqk.exercises import arrays, checker, missing, numeric
 
 __all__ = ["flat_level", "line_bin", "one_hot_power", "per_character"]
 
@@ -16,7 +16,7 @@ def one_hot_power(answer) -> str | None:
     centred = hot - hot.mean(0)
     each = abs(np.fft.rfft(centred, axis=0)) ** 2 / len(ids)
     got = answer(ids.copy())
-    if got is None or got is ...:
+    if missing(got):
         return "your function returns nothing: return an array of n // 2 + 1 powers."
     got = np.asarray(got)
     if got.shape == each.shape:
@@ -38,56 +38,40 @@ def one_hot_power(answer) -> str | None:
         "power is the square of the magnitude.": abs(np.fft.rfft(centred, axis=0)).sum(1) / len(ids),
         "that is the mean over the indicators. Powers of a text add up.": each.mean(1),
     }  # fmt: skip
-    if np.allclose(got, each.sum(1), atol=1e-9):
-        return None
-    for says, value in wrong.items():
-        if np.allclose(got, value, atol=1e-9):
-            return says
-    return "for a text of 11 tokens the powers differ. One indicator a token, mean away, rfft, square, add, over n."
+    steps = "One indicator a token, mean away, rfft, square, add, over n."
+    return arrays(got, each.sum(1), wrong, f"for a text of 11 tokens the powers differ. {steps}", atol=1e-9)
 
 
 @checker
 def flat_level(answer) -> str | None:
     """The power at every frequency of independent tokens with p = 1/2, 1/4, 1/4."""
-    got = float(answer)
-    if math.isclose(got, 0.625, abs_tol=1e-9):
-        return None
-    if math.isclose(got, 0.375, abs_tol=1e-9):
-        return "that is the chance that two tokens agree, the sum of p². The variance is what is left of 1."
-    if math.isclose(got, 1, abs_tol=1e-9):
-        return "that is the energy with the means left in. Each indicator varies by p (1 - p)."
-    if math.isclose(got, 1.5 * math.log(2), abs_tol=2e-3):
-        return "that is the entropy in nats. Power is a variance: p (1 - p) for each token."
-    return "an indicator that is 1 with probability p has the variance p (1 - p). Add the three."
+    wrong = {
+        0.375: "that is the chance that two tokens agree, the sum of p². The variance is what is left of 1.",
+        1: "that is the energy with the means left in. Each indicator varies by p (1 - p).",
+        1.5 * math.log(2): "that is the entropy in nats. Power is a variance: p (1 - p) for each token.",
+    }
+    otherwise = "an indicator that is 1 with probability p has the variance p (1 - p). Add the three."
+    return numeric(answer, 0.625, wrong, otherwise)
 
 
 @checker
 def line_bin(answer) -> str | None:
     """The bin of 256 nearest to one cycle in 21 tokens."""
-    got = float(answer)
-    if got == 12:
-        return None
-    if math.isclose(got, 256 / 21, rel_tol=1e-3):
-        return "that is where it lies. Bins are whole numbers: which is nearest?"
-    if got == 21:
-        return "21 is the period, in tokens. Bin k makes k cycles in the window."
-    if math.isclose(got, 1 / 21, rel_tol=1e-2):
-        return "that is the frequency, in cycles per token. How many cycles are that in 256 tokens?"
-    if math.isclose(got, 256 - 12):
-        return "the mirror image: bins above 128 repeat those below. Which is its partner?"
-    return "a period of 21 tokens makes 256 / 21 cycles in the window: round that."
+    wrong = {
+        256 / 21: "that is where it lies. Bins are whole numbers: which is nearest?",
+        21: "21 is the period, in tokens. Bin k makes k cycles in the window.",
+        1 / 21: "that is the frequency, in cycles per token. How many cycles are that in 256 tokens?",
+        256 - 12: "the mirror image: bins above 128 repeat those below. Which is its partner?",
+    }
+    return numeric(answer, 12, wrong, "a period of 21 tokens makes 256 / 21 cycles in the window: round that.")
 
 
 @checker
 def per_character(answer) -> str | None:
     """2.7 nats a token, at 1.8 characters a token, in nats per character."""
-    got = float(answer)
-    if math.isclose(got, 1.5, rel_tol=1e-6):
-        return None
-    if math.isclose(got, 2.7 * 1.8, rel_tol=1e-6):
-        return "you multiplied. The nats of one token pay for 1.8 characters: each costs less."
-    if math.isclose(got, 1.8 / 2.7, rel_tol=1e-3):
-        return "those are characters per nat. Turn it over."
-    if math.isclose(got, 2.7 - 1.8, rel_tol=1e-6):
-        return "nats and characters cannot be subtracted: how many nats fall to one character?"
-    return "one token costs 2.7 nats and spells 1.8 characters, on average. Divide."
+    wrong = {
+        2.7 * 1.8: "you multiplied. The nats of one token pay for 1.8 characters: each costs less.",
+        1.8 / 2.7: "those are characters per nat. Turn it over.",
+        2.7 - 1.8: "nats and characters cannot be subtracted: how many nats fall to one character?",
+    }
+    return numeric(answer, 1.5, wrong, "one token costs 2.7 nats and spells 1.8 characters, on average. Divide.")

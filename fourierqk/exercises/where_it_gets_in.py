@@ -2,7 +2,7 @@
 import torch
 
 from fourierqk.combinators import SlidingDFT
-from fourierqk.exercises import checker
+from fourierqk.exercises import arrays, checker, numeric
 from fourierqk.filters import Gaussian
 
 __all__ = ["enough_zeros", "never_moved", "sliding", "tokens_ahead"]
@@ -11,34 +11,31 @@ __all__ = ["enough_zeros", "never_moved", "sliding", "tokens_ahead"]
 @checker
 def never_moved(answer: int) -> str | None:
     """The output that no filter on queries and keys can make hear the future, the last aside: 0."""
-    if answer == 15:
-        return "token 15 hears no future because none is left. There is one more."
-    if answer != 0:
-        return "look at the first row of both maps. How many keys may that token choose from?"
+    wrong = {15: "token 15 hears no future because none is left. There is one more."}
+    otherwise = "look at the first row of both maps. How many keys may that token choose from?"
+    return numeric(answer, 0, wrong, otherwise)
 
 
 @checker
 def enough_zeros(answer: int) -> str | None:
     """The fewest zeros after 16 tokens that stop the wrap-round of the lags 0 to 5: 5."""
-    if answer == 16:
-        return "as many zeros as tokens are enough for any kernel. This one needs fewer."
-    if answer == 6:
-        return "six taps, but lag 0 stays where it is: how far does the last token reach?"
-    if answer == 21:
-        return "that is the length of the padded text. How many of these are zeros?"
-    if answer != 5:
-        return "token 15 is heard at 15, 16, ..., 20. All places above 15 must be silent ones."
+    wrong = {
+        16: "as many zeros as tokens are enough for any kernel. This one needs fewer.",
+        6: "six taps, but lag 0 stays where it is: how far does the last token reach?",
+        21: "that is the length of the padded text. How many of these are zeros?",
+    }
+    otherwise = "token 15 is heard at 15, 16, ..., 20. All places above 15 must be silent ones."
+    return numeric(answer, 5, wrong, otherwise)
 
 
 @checker
 def tokens_ahead(answer: int) -> str | None:
     """How far ahead 6 layers hear at most, each with a padded filter of lags -3 to 3: 18."""
-    if answer == 3:
-        return "that is one layer. The tokens that it hears have heard ahead as well, in the layer below."
-    if answer == 6:
-        return "six layers of three tokens each, not of one."
-    if answer != 18:
-        return "each layer hears three tokens further ahead than the one below it."
+    wrong = {
+        3: "that is one layer. The tokens that it hears have heard ahead as well, in the layer below.",
+        6: "six layers of three tokens each, not of one.",
+    }
+    return numeric(answer, 18, wrong, "each layer hears three tokens further ahead than the one below it.")
 
 
 @checker
@@ -51,7 +48,7 @@ def sliding(answer) -> str | None:
     for length, n in ((12, 8), (9, 5)):
         x = torch.randn(length, generator=torch.Generator().manual_seed(n))
         phi = band.response(torch.fft.fftfreq(n))[0]
-        got, want = answer(x.clone(), phi.clone()), _slid(band, x, n)
+        got = answer(x.clone(), phi.clone())
         if not isinstance(got, torch.Tensor):
             return "return a tensor with one number a token."
         if got.is_complex():
@@ -59,17 +56,16 @@ def sliding(answer) -> str | None:
         if got.shape != x.shape:
             return f"{length} tokens went in, {tuple(got.shape)} came out: pad with n - 1 zeros in front, none behind."
         windows = torch.nn.functional.pad(x, (n - 1, 0)).unfold(0, n, 1)
+        read = torch.fft.ifft(phi * torch.fft.fft(windows)).real  # (T, n): every entry of every window
         wrong = {
-            "you read each window at its first token, the oldest. The listener is the last.": 0,
-            "you read each window in its middle. The listener is the last token.": n // 2,
-        }
-        for says, place in wrong.items():
-            if torch.allclose(got, torch.fft.ifft(phi * torch.fft.fft(windows))[:, place].real, atol=1e-5):
-                return says
-        if torch.allclose(got, _slid(band, x.flip(0), n).flip(0), atol=1e-5):
-            return "your windows start at the token and run into its future. They must end there."
-        if not torch.allclose(got, want, atol=1e-5):
-            return "right shape, wrong values: window, fft, times phi, ifft, last entry, each token for itself."
+            "you read each window at its first token, the oldest. The listener is the last.": read[:, 0],
+            "you read each window in its middle. The listener is the last token.": read[:, n // 2],
+            "your windows start at the token and run into its future. They must end there.":
+                _slid(band, x.flip(0), n).flip(0),
+        }  # fmt: skip
+        otherwise = "right shape, wrong values: window, fft, times phi, ifft, last entry, each token for itself."
+        if says := arrays(got, _slid(band, x, n), wrong, otherwise):
+            return says
 
 
 def _slid(band: Gaussian, x: torch.Tensor, n: int) -> torch.Tensor:
