@@ -16,7 +16,7 @@ ADDRESS = address("rhythm_finder")
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ({"text": "too short"}, "text has 9 characters; the finder takes 16 to 4096"),
+        ({"text": "too short"}, "text has 9 characters, and must have 16 to 4096"),
         ({"text": "a" * 4097}, "4097"),
         ({"listen": "commas"}, "vowels"),
         ({"period": 1.9}, "between 2 and 256"),

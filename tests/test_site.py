@@ -13,6 +13,7 @@ from viewing import PATIENCE, context, opened, served, tab
 
 import fourierqk.site.pages
 from fourierqk.site.pages import PLOTLY, PlotlyFigure
+from fourierqk.widgets import WIDGETS
 
 PAGES = sorted(p.name for p in SITE.glob("*.html") if p.name != "index.html")
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
@@ -276,7 +277,7 @@ def test_claims_are_substitutions(sources):
     assert sources.configured().myst_substitutions == {"loss": "1.6 nats"}
 
 
-@pytest.mark.parametrize("name", fourierqk.site.pages.WIDGETS)
+@pytest.mark.parametrize("name", WIDGETS.values())
 def test_a_widget_is_a_classic_script_too(name):
     """Modules do not load from file://, so the site's copy has neither import nor export."""
     text = fourierqk.site.pages._classic(name)
@@ -286,4 +287,4 @@ def test_a_widget_is_a_classic_script_too(name):
 
 def test_every_widget_is_in_the_site():
     scripts = {p.stem for p in (Path(fourierqk.site.pages.PACKAGE) / "widgets").glob("*.js")} - {"common"}
-    assert scripts == set(fourierqk.site.pages.WIDGETS)
+    assert scripts == {*WIDGETS.values()}

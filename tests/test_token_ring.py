@@ -21,7 +21,7 @@ SETTINGS = list(product(KERNELS, range(TOKENS), (0, 1, 2, 3, 4, 16)))
         ({"position": 16}, "between 0 and 15"),
         ({"zeros": -1}, "between 0 and 16"),
         ({"zeros": 17}, "between 0 and 16"),
-        ({"text": "too short"}, "text has 9 characters; the ring has 16 places"),
+        ({"text": "too short"}, "text has 9 characters, and must have 16"),
     ],
 )
 def test_a_wrong_value_is_named(wrong, says):

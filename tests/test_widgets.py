@@ -39,7 +39,7 @@ SETTINGS = [(1 / 16, 1 / 64), (4 / 256, 2 / 256), (0.4, 0.1), (0.113, 0.5), (0.2
         ({"signal": "commas"}, "vowels"),
         ({"text": ""}, "1 to 512"),
         ({"text": "a" * 513}, "1 to 512"),
-        ({"position": -1}, "count from 0"),
+        ({"position": -1}, "should not be less than 0"),
     ],
 )
 def test_a_wrong_value_is_named_and_changes_nothing(wrong, says):

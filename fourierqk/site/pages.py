@@ -28,10 +28,6 @@ __all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
 PACKAGE = Path(__file__).parents[1]
 PLOTLY = "application/vnd.plotly.v1+json"
 HEIGHT = 420  # pixels kept free for a figure that states none
-WIDGETS = (
-    "filter_designer", "gap_bench", "half_kernel", "influence_map", "phase_scrambler", "rhythm_finder", "seed_bench",
-    "token_ring",
-)  # fmt: skip
 
 log = logging.getLogger(__name__)
 
@@ -104,7 +100,7 @@ def _copy_assets(app: Sphinx) -> None:
         return
     out = Path(app.outdir) / "_static" / "fourierqk"
     out.mkdir(parents=True, exist_ok=True)
-    for name in WIDGETS:
+    for name in widgets.WIDGETS.values():
         (out / f"{name}.js").write_text(_classic(name), "utf8")
     shutil.copy(PACKAGE / "widgets" / "widgets.css", out)
     for name in ("site.js", "site.css"):

@@ -5,20 +5,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import anywidget
+import traitlets as t
 
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site.pages for the kernels of a book build
 
-_HOMES = {
+WIDGETS = {  # class -> the name of its module and of its script
     "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
     "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder",
     "SeedBench": "seed_bench", "TokenRing": "token_ring",
 }  # fmt: skip
 
-__all__ = [
-    "FilterDesigner", "GapBench", "HalfKernel", "InfluenceMap", "PhaseScrambler", "RhythmFinder", "SeedBench",
-    "TokenRing", "Widget",
-]  # fmt: skip
+# What a line of text is made a signal of: 1 where a character is of that kind, 0 elsewhere.
+MARKS = {"spaces": str.isspace, "vowels": lambda c: c in "aeiouAEIOU", "capitals": str.isupper}
+
+__all__ = [*WIDGETS, "Widget"]
 
 
 def source(name: str) -> str:
@@ -39,6 +40,46 @@ def uniform(seed: int) -> Iterator[float]:
     while True:
         state = (1664525 * state + 1013904223) % 2**32
         yield state / 2**32
+
+
+class _Within:
+    """A synced trait from `low` to `high`, both included."""
+
+    def __init__(self, default: float, low: float, high: float, unit: str = "") -> None:
+        super().__init__(default)
+        self.low, self.high, self.unit = low, high, unit
+        self.tag(sync=True)
+
+    def validate(self, obj: t.HasTraits, value: object) -> float:
+        value = super().validate(obj, value)
+        if not self.low <= value <= self.high:
+            limits = f"between {self.low} and {self.high} {self.unit}".rstrip()
+            raise t.TraitError(f"{self.name} = {value} must lie {limits}")
+        return value
+
+
+class Number(_Within, t.Float):
+    """A number in a range; NaN lies in none."""
+
+
+class Whole(_Within, t.Int):
+    """A whole number in a range."""
+
+
+class Text(t.Unicode):
+    """A synced text of `shortest` to `longest` characters."""
+
+    def __init__(self, default: str, shortest: int, longest: int) -> None:
+        super().__init__(default)
+        self.shortest, self.longest = shortest, longest
+        self.tag(sync=True)
+
+    def validate(self, obj: t.HasTraits, value: object) -> str:
+        value = super().validate(obj, value)
+        if not self.shortest <= len(value) <= self.longest:
+            limits = f"{self.shortest} to {self.longest}" if self.shortest < self.longest else self.shortest
+            raise t.TraitError(f"{self.name} has {len(value)} characters, and must have {limits}")
+        return value
 
 
 class Widget(anywidget.AnyWidget):
@@ -82,6 +123,6 @@ def _building() -> bool:
 
 def __getattr__(name: str) -> type:
     """Import a widget when it is asked for, since a widget's module imports this one."""
-    if name not in _HOMES:
+    if name not in WIDGETS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{WIDGETS[name]}"), name)

@@ -6,7 +6,7 @@ import traitlets as t
 
 from fourierqk.combinators import Causal, SlidingDFT
 from fourierqk.filters import Filter, Gaussian, MexicanHat, Morlet
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import MARKS, Text, Widget, module
 
 TAPS = 128  # reach of the causal families, in tokens: the default of fourierqk.filters
 TEXT = "The tide comes in, the tide goes out, all day."
@@ -26,7 +26,6 @@ FAMILIES: dict[str, Callable[[float, float], Filter]] = {
     "causal-morlet": _morlet,
     "sliding-gaussian": lambda f, w: SlidingDFT(Gaussian(f, w), TAPS),
 }
-SIGNALS = ("spaces", "vowels", "capitals")
 
 
 class FilterDesigner(Widget):
@@ -47,9 +46,9 @@ class FilterDesigner(Widget):
     family = t.Enum(tuple(FAMILIES), "gaussian").tag(sync=True)
     frequency = t.Float(1 / 16).tag(sync=True)
     bandwidth = t.Float(1 / 64).tag(sync=True)
-    text = t.Unicode(TEXT).tag(sync=True)
-    signal = t.Enum(SIGNALS, "spaces").tag(sync=True)
-    position = t.Int(0).tag(sync=True)
+    text = Text(TEXT, 1, LONGEST)
+    signal = t.Enum(tuple(MARKS), "spaces").tag(sync=True)
+    position = t.Int(0, min=0).tag(sync=True)
 
     def __init__(
         self, family: str = "gaussian", frequency: float = 1 / 16, bandwidth: float = 1 / 64,
@@ -66,7 +65,7 @@ class FilterDesigner(Widget):
         return FAMILIES[self.family](self.frequency, self.bandwidth)
 
     @t.validate("frequency")
-    def _inside(self, proposal: t.Bunch) -> float:
+    def _check_frequency(self, proposal: t.Bunch) -> float:
         if not 0 < proposal["value"] < 0.5:
             raise t.TraitError(
                 f"frequency {proposal['value']} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle "
@@ -75,19 +74,7 @@ class FilterDesigner(Widget):
         return proposal["value"]
 
     @t.validate("bandwidth")
-    def _wide(self, proposal: t.Bunch) -> float:
+    def _check_bandwidth(self, proposal: t.Bunch) -> float:
         if not 0 < proposal["value"] <= 0.5:
             raise t.TraitError(f"bandwidth {proposal['value']} must lie inside (0, 1/2] cycles per token")
-        return proposal["value"]
-
-    @t.validate("text")
-    def _some(self, proposal: t.Bunch) -> str:
-        if not 1 <= len(proposal["value"]) <= LONGEST:
-            raise t.TraitError(f"text has {len(proposal['value'])} characters; the designer takes 1 to {LONGEST}")
-        return proposal["value"]
-
-    @t.validate("position")
-    def _counted(self, proposal: t.Bunch) -> int:
-        if proposal["value"] < 0:
-            raise t.TraitError(f"position {proposal['value']} must be 0 or more: tokens count from 0")
         return proposal["value"]

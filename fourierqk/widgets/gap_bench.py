@@ -1,7 +1,7 @@
 """GapBench: what confidence and a look into the future do to the shuffled gap, in closed form, live."""
 import traitlets as t
 
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import Number, Widget, module
 
 LEAKS = ("any", "real")
 
@@ -19,8 +19,8 @@ class GapBench(Widget):
 
     script = "gap_bench"
     _esm = module(script)
-    confidence = t.Float(1.0, min=0, max=4).tag(sync=True)
-    share = t.Float(0.0, min=0, max=1).tag(sync=True)
+    confidence = Number(1.0, 0, 4)
+    share = Number(0.0, 0, 1)
     leak = t.Enum(LEAKS, "any").tag(sync=True)
 
     def __init__(self, confidence: float = 1.0, share: float = 0.0, leak: str = "any") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import traitlets as t
 
 from fourierqk.filters import CausalFilter, CausalGaussian, CausalMexicanHat, Morlet
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import Number, Whole, Widget, module
 
 SMALLEST, LARGEST, MOST = 2, 64, 256  # scales in tokens, taps
 SHAPES: dict[str, Callable[..., CausalFilter]] = {
@@ -25,8 +25,8 @@ class HalfKernel(Widget):
     script = "half_kernel"
     _esm = module(script)
     shape = t.Enum(tuple(SHAPES), "morlet").tag(sync=True)
-    scale = t.Float(8.0).tag(sync=True)
-    taps = t.Int(128).tag(sync=True)
+    scale = Number(8.0, SMALLEST, LARGEST, "tokens")
+    taps = Whole(128, 1, MOST)
 
     def __init__(self, shape: str = "morlet", scale: float = 8.0, taps: int = 128) -> None:
         super().__init__(shape=shape, scale=scale, taps=taps)
@@ -35,15 +35,3 @@ class HalfKernel(Widget):
     def filter(self) -> CausalFilter:
         """The filter now on show, from fourierqk.filters: hand it to a model."""
         return SHAPES[self.shape](self.scale, taps=self.taps)
-
-    @t.validate("scale")
-    def _stretched(self, proposal: t.Bunch) -> float:
-        if not SMALLEST <= proposal["value"] <= LARGEST:
-            raise t.TraitError(f"scale {proposal['value']} must lie between {SMALLEST} and {LARGEST} tokens")
-        return proposal["value"]
-
-    @t.validate("taps")
-    def _counted(self, proposal: t.Bunch) -> int:
-        if not 1 <= proposal["value"] <= MOST:
-            raise t.TraitError(f"taps = {proposal['value']} must lie between 1 and {MOST}")
-        return proposal["value"]

@@ -1,7 +1,7 @@
 """InfluenceMap: which outputs of one small head of attention move when a letter is edited, live."""
 import traitlets as t
 
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import Text, Widget, module
 
 MASKS = ("causal", "none", "finite", "block")
 KERNELS = ("none", "causal", "two-sided", "circular", "mean")
@@ -24,16 +24,10 @@ class InfluenceMap(Widget):
     _esm = module(script)
     mask = t.Enum(MASKS, "causal").tag(sync=True)
     kernel = t.Enum(KERNELS, "none").tag(sync=True)
-    text = t.Unicode(TEXT).tag(sync=True)
+    text = Text(TEXT, 1, LONGEST)
     token = t.Int(0, min=0).tag(sync=True)
 
     def __init__(
         self, mask: str = "causal", kernel: str = "none", text: str = TEXT, token: int | None = None
     ) -> None:
         super().__init__(mask=mask, kernel=kernel, text=text, token=len(text) // 2 if token is None else token)
-
-    @t.validate("text")
-    def _some(self, proposal: t.Bunch) -> str:
-        if not 1 <= len(proposal["value"]) <= LONGEST:
-            raise t.TraitError(f"text has {len(proposal['value'])} characters; the map takes 1 to {LONGEST}")
-        return proposal["value"]

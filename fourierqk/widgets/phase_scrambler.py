@@ -4,12 +4,11 @@ import math
 import torch
 import traitlets as t
 
-from fourierqk.widgets import Widget, module, uniform
+from fourierqk.widgets import MARKS, Number, Text, Whole, Widget, module, uniform
 
 TEXT = "The tide comes in, the tide goes out, all day."
 LONGEST = 256  # characters of a line
 SHIFT, SEEDS = 32, 99  # most tokens of a shift, either way; highest seed
-MARKS = {"spaces": str.isspace, "vowels": lambda c: c in "aeiouAEIOU", "capitals": str.isupper}
 
 
 class PhaseScrambler(Widget):
@@ -25,11 +24,11 @@ class PhaseScrambler(Widget):
 
     script = "phase_scrambler"
     _esm = module(script)
-    text = t.Unicode(TEXT).tag(sync=True)
+    text = Text(TEXT, 1, LONGEST)
     signal = t.Enum(tuple(MARKS), "spaces").tag(sync=True)
-    shift = t.Int(0).tag(sync=True)
-    scramble = t.Float(0.0).tag(sync=True)
-    seed = t.Int(0).tag(sync=True)
+    shift = Whole(0, -SHIFT, SHIFT, "tokens")
+    scramble = Number(0.0, 0, 1)
+    seed = Whole(0, 0, SEEDS)
 
     def __init__(
         self, text: str = TEXT, signal: str = "spaces", shift: int = 0, scramble: float = 0.0, seed: int = 0
@@ -51,27 +50,3 @@ class PhaseScrambler(Widget):
         angles = torch.tensor([2 * math.pi * self.scramble * (next(draw) - 0.5) for _ in inner], dtype=torch.float64)
         z[1 : 1 + len(angles)] *= torch.polar(torch.ones_like(angles), angles)
         return torch.fft.irfft(z, n=len(x))
-
-    @t.validate("text")
-    def _some(self, proposal: t.Bunch) -> str:
-        if not 1 <= len(proposal["value"]) <= LONGEST:
-            raise t.TraitError(f"text has {len(proposal['value'])} characters; the scrambler takes 1 to {LONGEST}")
-        return proposal["value"]
-
-    @t.validate("shift")
-    def _near(self, proposal: t.Bunch) -> int:
-        if not -SHIFT <= proposal["value"] <= SHIFT:
-            raise t.TraitError(f"shift = {proposal['value']} must lie between -{SHIFT} and {SHIFT} tokens")
-        return proposal["value"]
-
-    @t.validate("scramble")
-    def _share(self, proposal: t.Bunch) -> float:
-        if not 0 <= proposal["value"] <= 1:
-            raise t.TraitError(f"scramble = {proposal['value']} must lie between 0, nothing, and 1, any angle at all")
-        return proposal["value"]
-
-    @t.validate("seed")
-    def _listed(self, proposal: t.Bunch) -> int:
-        if not 0 <= proposal["value"] <= SEEDS:
-            raise t.TraitError(f"seed = {proposal['value']} must lie between 0 and {SEEDS}")
-        return proposal["value"]

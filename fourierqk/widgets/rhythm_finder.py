@@ -3,15 +3,13 @@ import torch
 import traitlets as t
 
 from fourierqk.data import Spectrum, text_spectrum
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import MARKS, Number, Text, Widget, module
 
 WINDOW = 256  # tokens
 SHORTEST, LONGEST = 16, 4096  # characters
 TEXT = "The tide comes in, the tide goes out, all day.\n" * 12
-MARKS = {
-    "spaces": str.isspace, "lines": lambda c: c == "\n", "vowels": lambda c: c in "aeiouAEIOU", "capitals": str.isupper,
-}  # fmt: skip
-LISTEN = ("all", *MARKS)
+KINDS = {"spaces": MARKS["spaces"], "lines": lambda c: c == "\n", **MARKS}
+LISTEN = ("all", *KINDS)
 
 
 class RhythmFinder(Widget):
@@ -27,9 +25,9 @@ class RhythmFinder(Widget):
 
     script = "rhythm_finder"
     _esm = module(script)
-    text = t.Unicode(TEXT).tag(sync=True)
+    text = Text(TEXT, SHORTEST, LONGEST)
     listen = t.Enum(LISTEN, "all").tag(sync=True)
-    period = t.Float(8.0).tag(sync=True)
+    period = Number(8.0, 2, WINDOW, "tokens per cycle")
 
     def __init__(self, text: str = TEXT, listen: str = "all", period: float = 8.0) -> None:
         super().__init__(text=text, listen=listen, period=period)
@@ -37,23 +35,10 @@ class RhythmFinder(Widget):
     @property
     def ids(self) -> torch.Tensor:
         """The tokens listened to, as numbers (N,)."""
-        mark = MARKS.get(self.listen, ord)
+        mark = KINDS.get(self.listen, ord)
         return torch.tensor([int(mark(c)) for c in self.text])
 
     @property
     def spectrum(self) -> Spectrum:
         """What the widget shows. ValueError where nothing in the text changes."""
         return text_spectrum(self.ids, min(WINDOW, len(self.text)))
-
-    @t.validate("period")
-    def _heard(self, proposal: t.Bunch) -> float:
-        if not 2 <= proposal["value"] <= WINDOW:
-            raise t.TraitError(f"period {proposal['value']} must lie between 2 and {WINDOW} tokens per cycle")
-        return proposal["value"]
-
-    @t.validate("text")
-    def _enough(self, proposal: t.Bunch) -> str:
-        if not SHORTEST <= len(proposal["value"]) <= LONGEST:
-            n = len(proposal["value"])
-            raise t.TraitError(f"text has {n} characters; the finder takes {SHORTEST} to {LONGEST}")
-        return proposal["value"]

@@ -7,14 +7,11 @@ import torch
 import traitlets as t
 
 from fourierqk.records import t_quantile
-from fourierqk.widgets import Widget, module, uniform
+from fourierqk.widgets import Number, Whole, Widget, module, uniform
 
 STUDIES, MOST = 40, 10  # studies, seeds of a study
 TABLE = 1  # which numbers: of the first tables, one whose counts are near what very many studies give
 INTERVALS = {"student": lambda seeds: t_quantile(seeds - 1), "normal": lambda seeds: 1.96}  # half widths, in s.e.
-RANGES = {
-    "difference": (-0.1, 0.1, "nats per token"), "spread": (0.002, 0.1, "nats per token"), "seeds": (2, MOST, "seeds"),
-}  # fmt: skip
 
 
 class SeedBench(Widget):
@@ -32,9 +29,9 @@ class SeedBench(Widget):
 
     script = "seed_bench"
     _esm = module(script)
-    difference = t.Float(-0.03).tag(sync=True)
-    spread = t.Float(0.02).tag(sync=True)
-    seeds = t.Int(3).tag(sync=True)
+    difference = Number(-0.03, -0.1, 0.1, "nats per token")
+    spread = Number(0.02, 0.002, 0.1, "nats per token")
+    seeds = Whole(3, 2, MOST, "seeds")
     interval = t.Enum(tuple(INTERVALS), "student").tag(sync=True)
 
     def __init__(
@@ -64,14 +61,6 @@ class SeedBench(Widget):
         lower, higher = int((high < 0).sum()), int((low > 0).sum())
         misses = int(((low > self.difference) | (high < self.difference)).sum())
         return {"lower": lower, "undecided": STUDIES - lower - higher, "higher": higher, "misses": misses}
-
-    @t.validate(*RANGES)
-    def _ranged(self, proposal: t.Bunch) -> float:
-        name, value = proposal["trait"].name, proposal["value"]
-        low, high, unit = RANGES[name]
-        if not low <= value <= high:
-            raise t.TraitError(f"{name} = {value} must lie between {low} and {high} {unit}")
-        return value
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 import torch
 import traitlets as t
 
-from fourierqk.widgets import Widget, module
+from fourierqk.widgets import Text, Whole, Widget, module
 
 TOKENS, REACH = 16, 3  # tokens on the ring; lags that the kernel has on a side
 KERNELS = {"two-sided": range(-REACH, REACH + 1), "one-sided": range(REACH + 1)}  # the lags of each
@@ -22,9 +22,9 @@ class TokenRing(Widget):
     script = "token_ring"
     _esm = module(script)
     kernel = t.Enum(tuple(KERNELS), "two-sided").tag(sync=True)
-    position = t.Int(13).tag(sync=True)
-    zeros = t.Int(0).tag(sync=True)
-    text = t.Unicode(TEXT).tag(sync=True)
+    position = Whole(13, 0, TOKENS - 1)
+    zeros = Whole(0, 0, TOKENS)
+    text = Text(TEXT, TOKENS, TOKENS)
 
     def __init__(self, kernel: str = "two-sided", position: int = 13, zeros: int = 0, text: str = TEXT) -> None:
         super().__init__(kernel=kernel, position=position, zeros=zeros, text=text)
@@ -38,21 +38,3 @@ class TokenRing(Widget):
         for lag in KERNELS[self.kernel]:
             h[lag] = (REACH + 1 - abs(lag)) / 10  # a negative lag counts from the end of the array, hence of the ring
         return torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(h), n=n)[:TOKENS]
-
-    @t.validate("position")
-    def _on_the_ring(self, proposal: t.Bunch) -> int:
-        if not 0 <= proposal["value"] < TOKENS:
-            raise t.TraitError(f"position {proposal['value']} must lie between 0 and {TOKENS - 1}: tokens count from 0")
-        return proposal["value"]
-
-    @t.validate("zeros")
-    def _silence(self, proposal: t.Bunch) -> int:
-        if not 0 <= proposal["value"] <= TOKENS:
-            raise t.TraitError(f"zeros = {proposal['value']} must lie between 0 and {TOKENS}")
-        return proposal["value"]
-
-    @t.validate("text")
-    def _spelt(self, proposal: t.Bunch) -> str:
-        if len(proposal["value"]) != TOKENS:
-            raise t.TraitError(f"text has {len(proposal['value'])} characters; the ring has {TOKENS} places")
-        return proposal["value"]
