@@ -3,11 +3,14 @@
 An nn.Module, a function around one, a model that returns (logits, loss) or an object with `.logits`: measured as it
 is, in eval mode, and left as it was found.
 """
+import copy
 import functools
 import inspect
+import random
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from types import BuiltinFunctionType, CellType, ModuleType
 from typing import Any
 
@@ -15,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Model", "at_rest", "block_size", "device_of", "logits", "modules_of", "roots", "vocab_size"]
+__all__ = ["Adapter", "Model", "block_size", "vocab_size"]
 
 SEARCHED = 20_000  # objects to look into for modules, at most
 _EMPTY = CellType()  # of a closure whose variable is not set yet
@@ -64,22 +67,100 @@ def _held(x: Any) -> list[Any]:
     return [*getattr(x, "__dict__", {}).values(), *slots]
 
 
-def modules_of(model: Model) -> list[nn.Module]:
-    """Every nn.Module within reach of a callable, inner ones included, each once."""
-    return list({id(m): m for root in roots(model) for m in root.modules()}.values())
+class Adapter:
+    """A model that somebody else wrote, with the modules within its reach, which are looked for once."""
 
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.roots = roots(model)
 
-def device_of(model: Model) -> torch.device:
-    """Where the model's weights live; the CPU when it has none."""
-    return _device(modules_of(model))
+    @cached_property
+    def modules(self) -> list[nn.Module]:
+        """Every nn.Module within reach of the model, inner ones included, each once."""
+        return list({id(m): m for root in self.roots for m in root.modules()}.values())
 
+    @cached_property
+    def device(self) -> torch.device:
+        """Where the model's weights live; the CPU when it has none."""
+        held = (t for m in self.modules for t in (*m._parameters.values(), *m._buffers.values()) if t is not None)
+        return next((t.device for t in held), torch.device("cpu"))
 
-def _device(modules: list[nn.Module]) -> torch.device:
-    for m in modules:
-        for t in (*m._parameters.values(), *m._buffers.values()):
-            if t is not None:
-                return t.device
-    return torch.device("cpu")
+    @property
+    def weights(self) -> list[Tensor]:
+        """Floating-point parameters and buffers that hold any number, each once."""
+        held = {id(t): t for m in self.modules for t in (*m._parameters.values(), *m._buffers.values())
+                if t is not None and t.numel() and (t.is_floating_point() or t.is_complex())}  # fmt: skip
+        return list(held.values())
+
+    def copied(self) -> "Adapter | None":
+        """A copy; None where the model is no module, refuses to be copied, or shares its parts with its copy."""
+        if not isinstance(self.model, nn.Module):
+            return None
+        try:
+            copied = Adapter(copy.deepcopy(self.model))
+        except Exception:  # whatever a stranger's class objects to
+            return None
+        return None if {id(m) for m in copied.modules} & {id(m) for m in self.modules} else copied
+
+    @contextmanager
+    def at_rest(self, training: bool = False) -> Iterator[None]:
+        """Eval mode without gradients, or training mode with them; no autocast; modes are put back afterwards.
+
+        The fused path of torch's Transformer layers stays off: it runs in eval mode without gradients alone, and takes
+        any number in a mask for minus infinity. What trains is judged, and what trains adds the mask as it is.
+        """
+        modes = [(m, m.training) for m in self.modules if hasattr(m, "training")]  # a frozen script has no mode left
+        fused = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            for m, _ in modes:
+                m.training = training  # not eval(): a mode is a flag of each module, and some override train()
+            with torch.set_grad_enabled(training), torch.autocast(self.device.type, enabled=False):
+                yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fused)
+            for m, mode in modes:
+                m.training = mode
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """At rest, with weights, buffers and every random generator put back afterwards."""
+        state = [(held, name, t, t.detach().clone()) for m in self.modules for held in (m._parameters, m._buffers)
+                 for name, t in held.items() if t is not None]  # fmt: skip
+        devices = [self.device] if self.device.type == "cuda" else []
+        python, numpy = random.getstate(), np.random.get_state()
+        try:
+            with torch.random.fork_rng(devices), self.at_rest():
+                yield
+        finally:
+            random.setstate(python)
+            np.random.set_state(numpy)
+            for held, name, t, value in state:
+                held[name] = t
+                if not torch.equal(t, value):
+                    t.data.copy_(value)
+
+    def logits(self, ids: Tensor) -> Tensor:
+        """The model's logits, (B, T, V) in its own precision. ValueError when it fails or returns something else."""
+        b, t = ids.shape
+        try:
+            out = _unwrap(self.model(ids.clone()))  # a model may write into what it is given
+            if isinstance(out, Tensor) and out.dim() == 3 and out.shape[1] == 1 < t and _takes_targets(self.model):
+                # nanoGPT returns the last position alone unless it is given targets: fixed ones, which tell it nothing
+                out = _unwrap(self.model(ids.clone(), targets=torch.zeros_like(ids)))
+        except (Exception, SystemExit) as e:
+            raise ValueError(
+                f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
+                f"({type(e).__name__}: {e}). Check vocab_size and length: some models take one length only"
+            ) from e
+        if not (isinstance(out, Tensor) and out.dim() == 3 and tuple(out.shape[:2]) == (b, t)
+                and out.shape[2] and out.is_floating_point()):  # fmt: skip
+            got = f"{tuple(out.shape)} of {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
+            raise ValueError(
+                f"expected logits (batch, time, vocabulary) = ({b}, {t}, V) for ids {(b, t)}, got {got}: give a "
+                "callable that returns them, or a tuple that starts with them, or an object with .logits"
+            )
+        return out
 
 
 def block_size(model: Model) -> int | None:
@@ -106,28 +187,6 @@ def _says(model: Model, *names: str) -> int | None:
     return None
 
 
-@contextmanager
-def at_rest(model: Model, training: bool = False) -> Iterator[None]:
-    """Eval mode without gradients, or training mode with them; no autocast; modes are put back afterwards.
-
-    The fused path of torch's Transformer layers stays off: it runs in eval mode without gradients alone, and takes any
-    number in a mask for minus infinity. What trains is judged, and what trains adds the mask as it is.
-    """
-    modules = modules_of(model)
-    modes = [(m, m.training) for m in modules if hasattr(m, "training")]  # a frozen script has no mode left
-    fused = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        for m, _ in modes:
-            m.training = training  # not eval(): a mode is a flag of each module, and some override train()
-        with torch.set_grad_enabled(training), torch.autocast(_device(modules).type, enabled=False):
-            yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fused)
-        for m, mode in modes:
-            m.training = mode
-
-
 def _unwrap(out: Any) -> Any:
     if isinstance(out, dict) and "logits" in out:
         return out["logits"]
@@ -138,26 +197,3 @@ def _unwrap(out: Any) -> Any:
 
 def _takes_targets(model: Model) -> bool:
     return isinstance(model, nn.Module) and "targets" in inspect.signature(model.forward).parameters
-
-
-def logits(model: Model, ids: Tensor) -> Tensor:
-    """The model's logits, (B, T, V) in its own precision. ValueError when it fails or returns something else."""
-    b, t = ids.shape
-    try:
-        out = _unwrap(model(ids.clone()))  # a model may write into what it is given
-        if isinstance(out, Tensor) and out.dim() == 3 and out.shape[1] == 1 < t and _takes_targets(model):
-            # nanoGPT returns the last position alone unless it is given targets: fixed ones, which tell it nothing
-            out = _unwrap(model(ids.clone(), targets=torch.zeros_like(ids)))
-    except (Exception, SystemExit) as e:
-        raise ValueError(
-            f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
-            f"({type(e).__name__}: {e}). Check vocab_size and length: some models take one length only"
-        ) from e
-    if not (isinstance(out, Tensor) and out.dim() == 3 and tuple(out.shape[:2]) == (b, t)
-            and out.shape[2] and out.is_floating_point()):  # fmt: skip
-        got = f"{tuple(out.shape)} of {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
-        raise ValueError(
-            f"expected logits (batch, time, vocabulary) = ({b}, {t}, V) for ids {(b, t)}, got {got}: give a callable "
-            "that returns them, or a tuple that starts with them, or an object with .logits"
-        )
-    return out

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fourierqk.adapter import Model, at_rest, block_size, device_of, logits
+from fourierqk.adapter import Adapter, Model, block_size
 from fourierqk.checks import check_count
 from fourierqk.data import Corpus
 
@@ -119,14 +119,14 @@ def _windows(corpus: Corpus, windows: int, length: int, seed: int) -> tuple[Tens
 
 def _nats(model: Model, x: Tensor, y: Tensor, last: int | None = None) -> Iterator[Tensor]:
     """The loss at each position, or at the `last` few, of batches of windows: (b, T) float64 tensors on the CPU."""
-    device, rows = device_of(model), max(1, min(64, 16384 // x.shape[1]))
-    with at_rest(model):
+    adapter, rows = Adapter(model), max(1, min(64, 16384 // x.shape[1]))
+    with adapter.at_rest():
         for xb, yb in zip(x.split(rows), y.split(rows), strict=True):
-            z = logits(model, xb.to(device))
+            z = adapter.logits(xb.to(adapter.device))
             if int(yb.max()) >= z.shape[-1]:
                 raise ValueError(f"a model with {z.shape[-1]} outputs cannot score token {int(yb.max())} of this text")
             z, yb = (z, yb) if last is None else (z[:, -last:], yb[:, -last:])
-            yield F.cross_entropy(z.float().transpose(1, 2), yb.to(device), reduction="none").double().cpu()
+            yield F.cross_entropy(z.float().transpose(1, 2), yb.to(adapter.device), reduction="none").double().cpu()
 
 
 def ordered_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fourierqk.adapter import at_rest, block_size, logits, vocab_size
+from fourierqk.adapter import Adapter, block_size, vocab_size
 from fourierqk.causality import audit
 from fourierqk.foreign import load_model
 
@@ -75,8 +75,8 @@ def test_a_number_in_a_mask_is_no_mask(name):
 def test_at_rest_computes_what_trains(name):
     torch.manual_seed(0)
     model, ids = Encoder(BIASES[name][0]).eval(), torch.randint(V, (2, N))
-    with at_rest(model):
-        still = logits(model, ids)
+    with Adapter(model).at_rest():
+        still = Adapter(model).logits(ids)
     assert torch.allclose(still, model(ids), atol=1e-5)  # with gradients there is no other path
     assert torch.backends.mha.get_fastpath_enabled()
 

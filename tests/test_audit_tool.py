@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from leak_zoo import CLEAN, LEAKS, Along, Attend, C, Do, Net, V, mixed, prefix_mean
 from torch import Tensor, nn
 
-from fourierqk.adapter import modules_of, roots
+from fourierqk.adapter import Adapter
 from fourierqk.causality.probes import KINDS, cuts, plan_redraws
 from fourierqk.causality.procedure import assert_causal, audit
 from fourierqk.model import GPT, GPTConfig
@@ -273,9 +273,9 @@ def test_modules_are_found_wherever_a_callable_keeps_them() -> None:
     unregistered.list = [outer]
     for model in (outer, outer.forward, second, lambda ids: second(ids), functools.partial(second), Slotted(),
                   lambda ids, m=outer: m(ids), functools.partial(outer)):  # fmt: skip
-        assert roots(model) == [outer] and set(modules_of(model)) == {outer, inner, outer[1]}
-    assert set(modules_of(unregistered)) >= {unregistered, outer, inner}
-    assert roots(len) == roots(3) == []
+        assert Adapter(model).roots == [outer] and set(Adapter(model).modules) == {outer, inner, outer[1]}
+    assert set(Adapter(unregistered).modules) >= {unregistered, outer, inner}
+    assert Adapter(len).roots == Adapter(3).roots == []
 
 
 def test_a_hidden_model_is_put_to_rest() -> None:

@@ -22,8 +22,8 @@ filters combinators channels model zoo
 records.identity records.provenance records.library records.statistics records.tables records
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data
 losses
-causality.rounding causality.steadiness causality.probes causality.bench causality.locate causality.examine
-causality.verdict causality.procedure causality
+causality.limits causality.rounding causality.steadiness causality.probes causality.subject causality.movement
+causality.replay causality.bench causality.locate causality.examine causality.verdict causality.procedure causality
 specimens.models specimens.rivals specimens
 analysis.phases analysis.kernels analysis.learned analysis
 training.hardware training.presets training.checkpoint training.loop training

@@ -6,22 +6,12 @@ import torch
 from scipy import stats
 
 from fourierqk.causality import steadiness as module
-from fourierqk.causality.steadiness import (
-    DEPENDENCE,
-    EXACT,
-    FALSE_LEAK,
-    FROZEN,
-    KEPT,
-    LOOKS,
-    MISSED_LEAK,
-    acquitting,
-    convicting,
-    steadiness,
-)
+from fourierqk.causality.limits import DEPENDENCE, EXACT, FALSE_LEAK, FOLLOWED, FROZEN, LOOKS, MISSED_LEAK
+from fourierqk.causality.steadiness import acquitting, convicting, steadiness
 
 
 @pytest.mark.parametrize("runs", LOOKS)
-@pytest.mark.parametrize("candidates", [1, 32, 2 * KEPT])
+@pytest.mark.parametrize("candidates", [1, 32, 2 * FOLLOWED])
 def test_critical_values_are_those_of_the_non_central_t(runs: int, candidates: int) -> None:
     root = math.sqrt(runs)
     top = stats.nct.isf(FALSE_LEAK / len(LOOKS) / candidates, runs - 1, FROZEN * root) / root
@@ -31,7 +21,7 @@ def test_critical_values_are_those_of_the_non_central_t(runs: int, candidates: i
 
 
 def test_the_last_look_leaves_nothing_open() -> None:
-    assert convicting(LOOKS[-1], 2 * KEPT) < acquitting(LOOKS[-1])
+    assert convicting(LOOKS[-1], 2 * FOLLOWED) < acquitting(LOOKS[-1])
 
 
 def told(mean: float, spread: float, n: int = 2000, seed: int = 0):  # noqa: ANN201

@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from fourierqk.causality.probes import Bench, Plan, Subject, alike, change
+from fourierqk.adapter import Adapter
+from fourierqk.causality.limits import ELEMENTS, FELT, ODD_ONE, ROWS, SAME, UNIT_TEXTS
+from fourierqk.causality.movement import Bench, alike, change
+from fourierqk.causality.probes import Plan
+from fourierqk.causality.subject import Subject
 
 __all__ = ["Control", "control"]
-
-SLACK = 1e-5  # relative difference of two runs on the same text that is put down to round-off
-FELT = 1e-3  # the same between a text and a longer one: another shape, another order of summation
-ODD_ONE = 100  # times as far as the median logit moves: then it is measured in a unit of its own
-FEW = 8  # texts enough to see which logits move far
-ELEMENTS = 2**24  # logits of a batch of probes, at most: 64 MB
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     unspoilt = _unspoilt(subject)
     subject, one = _first(subject, bases[:1])
     blind = _blind(one[0])
-    rows = max(1, min(30, ELEMENTS // one.numel()))
+    rows = max(1, min(ROWS, ELEMENTS // one.numel()))
     subject, rows, notes = _batched(subject, rows, bases)
     base, other = bases[:rows], edits.ids[: min(rows, len(bases))]
     subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
@@ -42,22 +40,22 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     if not repeatable:  # whatever else would differ, differs for this reason
         return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind)
     first = subject(base)
-    if not alike(first, replace(subject, seed=subject.seed + 1)(base), SLACK):
+    if not alike(first, replace(subject, seed=subject.seed + 1)(base), SAME):
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
-    if rows > 1 and not alike(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1], SLACK):
+    if rows > 1 and not alike(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1], SAME):
         rows = 1
         notes.append("outputs depend on the other rows of the batch: probed one row at a time")
     sizes = _sizes(subject, base[:1])
     if len(sizes) > 1:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
-    bench = Bench(rows, _unit(subject, edits, min(rows, FEW)))
+    bench = Bench(rows, _unit(subject, edits, min(rows, UNIT_TEXTS)))
     return Control(subject, bench, sizes, repeatable, _prefix_consistent(subject, base[:1]), tuple(notes), blind)
 
 
 def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:
     """The first answer; twice the same text in a batch where a model cannot do with one."""
     try:
-        return subject, subject(text)
+        first = subject(text)
     except ValueError:
         pair = replace(subject, copies=2)
         try:
@@ -65,6 +63,7 @@ def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:
         except ValueError:
             pass
         raise  # the first complaint is the one to show
+    return replace(subject, adapter=Adapter(subject.adapter.model)), first  # some make their modules when first called
 
 
 def _blind(z: Tensor) -> str:
@@ -88,10 +87,10 @@ def _batched(subject: Subject, rows: int, bases: Tensor) -> tuple[Subject, int, 
 def _unspoilt(subject: Subject) -> Subject | None:
     """A copy that no call has touched, to be copied anew for every call, should the model keep state between calls."""
     try:
-        model = copy.deepcopy(subject.model)
+        model = copy.deepcopy(subject.adapter.model)
     except Exception:  # whatever a stranger's class objects to
         return None
-    return None if model is subject.model else replace(subject, model=model, forgetful=True)
+    return None if model is subject.adapter.model else replace(subject, adapter=Adapter(model), forgetful=True)
 
 
 def _repeatable(
@@ -99,12 +98,12 @@ def _repeatable(
 ) -> tuple[Subject, bool, list[str]]:
     """Whether the same texts give the same output after others; perhaps only from a copy that has seen nothing."""
     first, _, again = subject(base), subject(other), subject(base)
-    if alike(first, again, SLACK):
+    if alike(first, again, SAME):
         return subject, True, []
     if unspoilt is None:
         return subject, False, ["the model cannot be copied: whether it keeps state between calls is unknown"]
     unspoilt = replace(unspoilt, copies=subject.copies)
-    if alike(unspoilt(base), unspoilt(base), SLACK):
+    if alike(unspoilt(base), unspoilt(base), SAME):
         return unspoilt, True, ["the model keeps state between calls: every probe ran on a fresh copy"]
     return subject, False, []
 
@@ -114,7 +113,7 @@ def _sizes(subject: Subject, text: Tensor) -> tuple[int, ...]:
     known = subject(text)
     for copies in (1, 2, 3):
         try:
-            if not alike(known, replace(subject, copies=copies)(text), SLACK):
+            if not alike(known, replace(subject, copies=copies)(text), SAME):
                 return 1, 2, 3
         except ValueError:  # it cannot be asked so
             continue

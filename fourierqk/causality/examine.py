@@ -1,39 +1,35 @@
 """One set of weights under probes, and what they say: the future, round-off, or neither for certain."""
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
 
-from fourierqk.causality.locate import Place, locate
-from fourierqk.causality.probes import Bench, Movement, Pair, Plan, Subject, alike, change, measure
-from fourierqk.causality.rounding import ULPS
+from fourierqk.causality import limits
+from fourierqk.causality.locate import Location, locate
+from fourierqk.causality.movement import Bench, Movement, alike, change, probe
+from fourierqk.causality.probes import Pair, Plan
+from fourierqk.causality.replay import Replay
 from fourierqk.causality.steadiness import Steadiness, steadiness
+from fourierqk.causality.subject import Roundings, Subject
 
-__all__ = ["Finding", "beside", "examine", "rerandomised"]
+__all__ = ["Examination", "beside", "examine", "rerandomised"]
 
-LOUD = 0.05  # round-off of this share of what moves after the cut does not pass in silence: it could hide a leak
-TINY = 1e-12  # a dependence of less, seen in float64 alone, is none in any precision that models run in
-FEW, MANY = 1, 12  # probes to repeat in other roundings: at first, and before an acquittal
-ELEMENTS = 2**24  # logits of these probes, at most
-ROUND_OFF, LEAK = 1e-5, 1e-4  # where nothing but the size of a movement is known: float32 stays below the first
-OTHERWISE = 0.1  # relative difference between two precisions that is no longer put down to them
-SOME = 16  # probes that are tried in float64 although nothing moved in float32
-HUGE = 1e100  # stands for infinity, which has no mean
-
-Round = tuple[Plan, Movement]
+Probed = tuple[Plan, Movement]
+Repeat = Callable[[Subject, list[Probed], Bench, float], tuple[Steadiness, tuple[Replay, ...]]]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Examination:
     """What the probes show about one set of weights."""
 
     verdict: str  # "causal", "leaks", "inconclusive"
     why: str
     rel: float  # the worst movement before a cut, relative to the movement after it
     noise: float  # what round-off alone moves, in logits
-    rounds: tuple[Round, ...] = field(repr=False)
+    rounds: tuple[Probed, ...] = field(repr=False)
     subject: Subject = field(repr=False)  # in the precision that decided
-    pairs: tuple[Pair, ...] = field(repr=False)  # probes that show it, the best first
+    replays: tuple[Replay, ...] = field(repr=False)  # of the probes that show it, the best first
 
     @property
     def sensitive(self) -> bool:
@@ -47,38 +43,48 @@ class Finding:
         The plainest movement of a leak is none: a choice between equals, which a rounding may turn, is not noise.
         """
         plainest = max(m.before.max().item() for _, m in self.rounds)
-        return min(5 * self.noise, plainest / 2) if self.verdict == "leaks" else 5 * self.noise
+        tolerance = limits.TOLERANCE * self.noise
+        return min(tolerance, plainest / 2) if self.verdict == "leaks" else tolerance
 
-    def place(self) -> Place | None:
+    def location(self) -> Location | None:
         """Where the dependence enters, as far as modules show it."""
-        return next(filter(None, (locate(self.subject, pair) for pair in self.pairs)), None)
+        return next(filter(None, map(locate, self.replays)), None)
 
 
-def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Finding:
+def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Examination:
     """Run probes until one leaks, and judge what moved before the cuts; without a leak, judge it again in float64.
 
     In float32 a large number swallows a small one, and round-off may be loud: float64 hears more.
     """
-    rounds: list[Round] = []
+    rounds: list[Probed] = []
+    coarse = worst = None
     for plan in plans:
-        rounds.append((plan, measure(subject, plan, bench)))
-        coarse = _judge(subject, rounds, bench, FEW)
+        rounds.append((plan, probe(subject, plan, bench)))
+        last, worst = worst, _worst(rounds)
+        if worst is last:
+            coarse = replace(coarse, rounds=tuple(rounds))
+            continue
+        coarse = _judge(subject, rounds, bench, _replayed)
         if coarse.verdict == "leaks":
             return coarse
     fine = _in_float64(coarse, bench)
     if fine is None and coarse.rel:
-        coarse = _judge(subject, rounds, bench, MANY)
+        coarse = _judge(subject, rounds, bench, _repeated)
     found = _settled(coarse, fine) if fine else coarse
-    place = locate(found.subject, found.pairs[0]) if found.verdict == "causal" and found.rel else None
-    if place and place.steady:  # an inner module reads the future, and what comes of it may drown
-        why = f"{found.why}; but {place} reads the future, and round-off could hide what comes of it"
+    inner = locate(found.replays[0]) if found.verdict == "causal" and found.rel else None
+    if inner and inner.steady:  # an inner module reads the future, and what comes of it may drown
+        why = f"{found.why}; but {inner} reads the future, and round-off could hide what comes of it"
         return replace(found, verdict="inconclusive", why=why)
     return found
 
 
-def _settled(coarse: Finding, fine: Finding) -> Finding:
+def _worst(rounds: list[Probed]) -> Probed:
+    return max(rounds, key=lambda r: r[1].rel.max())
+
+
+def _settled(coarse: Examination, fine: Examination) -> Examination:
     """One finding of two: float64 decides, wherever there was anything to decide."""
-    if fine.verdict == "leaks" and fine.rel < TINY:
+    if fine.verdict == "leaks" and fine.rel < limits.FLOAT64_ONLY:
         return replace(fine, verdict="inconclusive", why=f"{fine.why}: in float64 alone, too little for float32")
     if fine.verdict == "leaks" or coarse.rel:
         return replace(fine, why=f"{fine.why} (in float64; {coarse.rel:.1e} in the model's own precision)")
@@ -89,26 +95,27 @@ def beside(subject: Subject, x: Tensor, others: Tensor) -> Steadiness:
     """Whether the first of the texts x (B, T) is answered otherwise beside `others` (B, T) than beside its own."""
     y = torch.cat([x[:1], others[1:]])
     after = change(subject(x), subject(y))[1:].abs().nan_to_num(posinf=0).max().item()
+    rounded = Roundings(subject)
 
     def move(key: int) -> tuple[Tensor, Tensor]:
-        s = subject.rounded(key)
+        s = rounded(key)
         d, least = _compared(s(x)[:1], s(y)[:1], 1.0)
         return d.flatten(), least.flatten()
 
     return steadiness(move, after)
 
 
-def _judge(subject: Subject, rounds: list[Round], bench: Bench, count: int) -> Finding:
-    """Whether movements repeat in other roundings, of the `count` worst probes."""
-    plan, movement = max(rounds, key=lambda r: r[1].rel.max())
+def _judge(subject: Subject, rounds: list[Probed], bench: Bench, repeat: Repeat) -> Examination:
+    """Whether movements repeat in other roundings."""
+    plan, movement = _worst(rounds)
     p = int(movement.rel.argmax())
-    rel, pairs, steady = movement.rel[p].item(), [plan.pair(p)], Steadiness(False)
+    rel, replays, steady = movement.rel[p].item(), (Replay(subject, plan.pair(p)),), Steadiness(False)
     if rel:
         try:
-            steady, pairs = _repeated(subject, rounds, movement.after[p].item(), bench, count)
+            steady, replays = repeat(subject, rounds, bench, movement.after[p].item())
         except ValueError:  # its operations do not let themselves be rounded otherwise
-            steady = Steadiness(True if rel > LEAK else False if rel < ROUND_OFF else None)
-    return Finding(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, tuple(pairs))
+            steady = Steadiness(True if rel > limits.LEAK else False if rel < limits.ROUND_OFF else None)
+    return Examination(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, replays)
 
 
 def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
@@ -120,48 +127,62 @@ def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
         return "leaks", f"{size}, and move alike however the arithmetic rounds"
     if steady.repeats is None:
         return "inconclusive", f"{size}, neither as steadily as a dependence nor as loosely as round-off"
-    if rel > LOUD:
+    if rel > limits.LOUD:
         return "inconclusive", f"{size}: round-off, but so large that it could hide a leak"
     return "causal", f"{size}: round-off, it scatters with the arithmetic"
 
 
-def _in_float64(coarse: Finding, bench: Bench) -> Finding | None:
+def _in_float64(coarse: Examination, bench: Bench) -> Examination | None:
     """The same probes in float64, some of them where nothing moved; None where there is no float64 to be had.
 
     Nor where the copy computes something else: attention of torch misreads a float32 mask beside float64 queries.
     """
     subject = coarse.subject.copied(torch.float64)
-    if subject is None or coarse.subject.grain == torch.finfo(torch.float64).eps:
+    if subject is None or coarse.subject.eps == torch.finfo(torch.float64).eps:
         return None
     plans, one = [plan for plan, _ in coarse.rounds], coarse.rounds[0][0].bases[:1]
     if not coarse.rel:
-        plans = [plans[0].some(SOME)]
+        plans = [plans[0].some(limits.FLOAT64)]
     try:
-        if not alike(coarse.subject(one), subject(one), OTHERWISE):
+        if not alike(coarse.subject(one), subject(one), limits.OTHERWISE):
             return None
-        return _judge(subject, [(plan, measure(subject, plan, bench)) for plan in plans], bench, MANY)
+        return _judge(subject, [(plan, probe(subject, plan, bench)) for plan in plans], bench, _repeated)
     except ValueError:  # it insists on float32 somewhere
         return None
 
 
+def _replayed(
+    subject: Subject, rounds: list[Probed], bench: Bench, after: float
+) -> tuple[Steadiness, tuple[Replay, ...]]:
+    """Whether the worst probe's movements repeat in other roundings, and all that it takes to say where they begin."""
+    replay = Replay(subject, _suspects(rounds, 1)[0])
+
+    def move(key: int) -> tuple[Tensor, Tensor]:
+        d, least = _compared(*replay.outputs(key), bench.unit)
+        return d[:, : replay.pair.cut].flatten(), least[:, : replay.pair.cut].flatten()
+
+    return steadiness(move, after), (replay,)
+
+
 def _repeated(
-    subject: Subject, rounds: list[Round], after: float, bench: Bench, count: int
-) -> tuple[Steadiness, list[Pair]]:
-    """Whether the worst probes' movements repeat in other roundings -> and these probes, the steadiest first.
+    subject: Subject, rounds: list[Probed], bench: Bench, after: float
+) -> tuple[Steadiness, tuple[Replay, ...]]:
+    """The same for several of the worst probes, the steadiest first.
 
     The largest movement need not be the steadiest: a choice that hangs by a hair changes with the rounding.
     """
-    one = subject(rounds[0][0].bases[:1]).shape
-    pairs = _suspects(rounds, max(1, min(count, ELEMENTS // (4 * one.numel()))))
+    one, rounded = subject(rounds[0][0].bases[:1]).shape, Roundings(subject)
+    most = limits.ALL if bench.rows > 1 else limits.ALL_ALONE
+    pairs = _suspects(rounds, max(1, min(most, limits.ELEMENTS // (4 * one.numel()))))
     texts = [torch.stack(part) for part in zip(*((p.base, p.text) for p in pairs), strict=True)]
     cuts = torch.tensor([p.cut for p in pairs])
-    steady = steadiness(lambda key: _moves(subject.rounded(key), *texts, cuts, bench), after)
+    steady = steadiness(lambda key: _moves(rounded(key), *texts, cuts, bench), after)
     ends = (cuts * one[-1]).cumsum(0)
     which = 0 if steady.which is None else int(torch.searchsorted(ends, steady.which, right=True))
-    return steady, [pairs[which], *pairs[:which], *pairs[which + 1 :]]
+    return steady, tuple(Replay(subject, p) for p in (pairs[which], *pairs[:which], *pairs[which + 1 :]))
 
 
-def _suspects(rounds: list[Round], count: int) -> list[Pair]:
+def _suspects(rounds: list[Probed], count: int) -> list[Pair]:
     """The probes that moved most before their cuts, half of them overall and half cut by cut."""
     moved = [(rel, int(plan.cut[p]), plan, p) for plan, m in rounds for p, rel in enumerate(m.rel.tolist()) if rel]
     moved.sort(key=lambda r: -r[0])
@@ -181,9 +202,9 @@ def _moves(subject: Subject, x: Tensor, y: Tensor, cut: Tensor, bench: Bench) ->
 
 def _compared(a: Tensor, b: Tensor, unit: Tensor | float) -> tuple[Tensor, Tensor]:
     """The change from a to b and the least that can count, float64 on the CPU, finite."""
-    d, least = change(a, b) / unit, ULPS * torch.finfo(a.dtype).eps * a.abs() / unit
-    d, least = (t.double().cpu().nan_to_num(posinf=HUGE, neginf=-HUGE) for t in (d, least))
-    return d, torch.where(least < HUGE, least, 0)
+    d, least = change(a, b) / unit, limits.VISIBLE * torch.finfo(a.dtype).eps * a.abs() / unit
+    d, least = (t.double().cpu().nan_to_num(posinf=limits.HUGE, neginf=-limits.HUGE) for t in (d, least))
+    return d, torch.where(least < limits.HUGE, least, 0)
 
 
 def rerandomised(subject: Subject) -> Subject | None:
@@ -191,7 +212,8 @@ def rerandomised(subject: Subject) -> Subject | None:
 
     Buffers and frozen parameters stay, since masks live there. None: there is nothing to draw.
     """
-    weights = subject.model.parameters() if isinstance(subject.model, nn.Module) else ()
+    model = subject.adapter.model
+    weights = model.parameters() if isinstance(model, nn.Module) else ()
     if not any(p.requires_grad for p in weights):
         return None
     fresh = subject.copied()
@@ -199,7 +221,7 @@ def rerandomised(subject: Subject) -> Subject | None:
         return None
     rng = torch.Generator().manual_seed(subject.seed)
     with torch.no_grad():
-        for p in fresh.model.parameters():
+        for p in fresh.adapter.model.parameters():
             if p.requires_grad and p.is_floating_point() and p.numel():
                 _redraw(p, rng)
     return fresh

@@ -12,11 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fourierqk.adapter import Model, block_size
+from fourierqk.adapter import Adapter, Model, block_size
 from fourierqk.causality.bench import Control, control
-from fourierqk.causality.examine import Finding, beside, examine, rerandomised
-from fourierqk.causality.probes import Bench, Plan, Subject, kept, plan_edits, plan_redraws
-from fourierqk.causality.verdict import Audit, report
+from fourierqk.causality.examine import Examination, beside, examine, rerandomised
+from fourierqk.causality.limits import ALONE, THROWS
+from fourierqk.causality.movement import Bench
+from fourierqk.causality.probes import Plan, plan_edits, plan_redraws
+from fourierqk.causality.subject import Subject
+from fourierqk.causality.verdict import Audit, conclude
 from fourierqk.progress import progress_bar
 
 __all__ = ["Audit", "assert_causal", "audit"]
@@ -55,9 +58,10 @@ def audit(
     """
     ask = _Question(vocab_size, length, draws, seed, text, positions)
     _check(model, ask, lengths, axes)
-    with kept(model), progress_bar(progress, ask.estimate * (1 + len(lengths)), unit="probe", delay=3) as bar:
-        found = {n: _at(model, replace(ask, length=n), bar.update) for n in dict.fromkeys((length, *lengths))}
-        others = {axis: AXES[axis](model, ask) for axis in dict.fromkeys(axes)}
+    adapter = Adapter(model)
+    with adapter.restored(), progress_bar(progress, ask.estimate * (1 + len(lengths)), unit="probe", delay=3) as bar:
+        found = {n: _at(adapter, replace(ask, length=n), bar.update) for n in dict.fromkeys((length, *lengths))}
+        others = {axis: AXES[axis](adapter, ask) for axis in dict.fromkeys(axes)}
     return _merge(found, others)
 
 
@@ -125,21 +129,21 @@ def _check_text(text: Tensor, length: int, vocab_size: int) -> None:
         raise ValueError(f"text must be ids (N,) with N >= {length} and values in 0 .. {vocab_size - 1}")
 
 
-def _subject(model: Model, seed: int) -> tuple[Subject, list[str]]:
+def _subject(adapter: Adapter, seed: int) -> tuple[Subject, list[str]]:
     """A copy to probe, in float32 at least, or the model itself where it cannot be copied."""
-    own = Subject(model, seed).copied()
+    own = Subject(adapter, seed).copied()
     if own is None:
-        kind = "a model that cannot be copied" if isinstance(model, nn.Module) else "a function, not a module"
+        kind = "a model that cannot be copied" if isinstance(adapter.model, nn.Module) else "a function, not a module"
         note = f"{kind}: judged in its own precision and with these weights alone; what is switched off is not seen"
-        return Subject(model, seed), [note]
-    if own.grain > torch.finfo(torch.float32).eps:
+        return Subject(adapter, seed), [note]
+    if own.eps > torch.finfo(torch.float32).eps:
         return own.copied(torch.float32), ["half-precision weights: a float32 copy was judged"]
     return own, []
 
 
-def _at(model: Model, ask: _Question, tick: Callable[[int], object]) -> Audit:
+def _at(adapter: Adapter, ask: _Question, tick: Callable[[int], object]) -> Audit:
     """The answer at one length."""
-    subject, notes = _subject(model, ask.seed)
+    subject, notes = _subject(adapter, ask.seed)
     redraws = ask.redraws(ask.draws, ask.seed)
     edits = ask.edits(redraws.bases[0])
     held = control(subject, redraws.bases, edits)
@@ -151,10 +155,10 @@ def _at(model: Model, ask: _Question, tick: Callable[[int], object]) -> Audit:
     if realised.verdict != "leaks":
         fresh = rerandomised(held.subject)
         structural = fresh and _examined(fresh, [few], bench)
-    return report(realised, structural, edits, replace(held, bench=bench, notes=(*held.notes, *notes)))
+    return conclude(realised, structural, edits, replace(held, bench=bench, notes=(*held.notes, *notes)))
 
 
-def _alone(held: Control, plans: list[Plan], bench: Bench) -> Finding | None:
+def _alone(held: Control, plans: list[Plan], bench: Bench) -> Examination | None:
     """A leak that shows only where a text is alone in its batch, or beside copies of itself; None where there is none.
 
     Where the number of texts changes the output, all of them are tried; else some, for what rows share (a maximum over
@@ -169,7 +173,7 @@ def _alone(held: Control, plans: list[Plan], bench: Bench) -> Finding | None:
     return None
 
 
-def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Finding | None:
+def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Examination | None:
     """None where the subject does not run."""
     try:
         return examine(subject, plans, bench)
@@ -177,28 +181,26 @@ def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Finding | No
         return None
 
 
-def _in_training(model: Model, ask: _Question) -> str:
+def _in_training(adapter: Adapter, ask: _Question) -> str:
     """The gravest verdict in training mode, over some throws of the dice, each the same for a probe and its base."""
     verdicts = []
     for seed in range(ask.seed, ask.seed + THROWS):
-        subject, _ = _subject(model, seed)
+        subject, _ = _subject(adapter, seed)
         subject, few = replace(subject, training=True), ask.redraws(1, seed)
         held = control(subject, few.bases, ask.edits(few.bases[0]))
         verdicts.append(examine(held.subject, [few], held.bench).verdict if held.repeatable else "inconclusive")
     return max(verdicts, key=SEVERITY.index)
 
 
-def _across_rows(model: Model, ask: _Question) -> str:
+def _across_rows(adapter: Adapter, ask: _Question) -> str:
     """Whether the first row of a batch moves when the others change."""
-    subject, _ = _subject(model, ask.seed)
+    subject, _ = _subject(adapter, ask.seed)
     few = ask.redraws(1, ask.seed)
     held = control(subject, few.bases, ask.edits(few.bases[0]))
     steady = beside(held.subject, few.bases, few.ids[: len(few.bases)].flip(1))
     return {True: "leaks", None: "inconclusive", False: "causal"}[steady.repeats if held.repeatable else None]
 
 
-ALONE = 32  # probes that run in a batch of one, although nothing asks for it
-THROWS = 4  # of the dice in training mode
 AXES = {"train": _in_training, "batch": _across_rows}
 SEVERITY = ("causal", "inconclusive", "leaks")
 

@@ -10,17 +10,12 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-__all__ = ["ULPS", "Rounding", "grain", "shake"]
+from fourierqk.causality.limits import HALF_PRECISION, LOUDER
 
-ULPS = 30  # a movement of fewer units in the last place of the number that moved is never a dependence
-# Noise in units of the precision. Round-off that is frozen in the constants of a library (twiddle factors, polynomials)
-# repeats, and must drown: it is at most 1 unit an operation, and uniform noise of 8 has a standard deviation of 4.6, so
-# that among thousands of numbers the worst has a frozen part of about 4 / 4.6 standard deviations (see `steadiness`).
-LOUDER = 8
-HALF = 1e-4  # a coarser precision is half: what is rounded so much needs no more
+__all__ = ["Rounding", "eps_of", "perturb"]
 
 
-def grain(*tensors: Tensor) -> float:
+def eps_of(*tensors: Tensor) -> float:
     """The spacing of numbers next to 1 in the coarsest floating-point type among them; 0 where there is none."""
     return max((torch.finfo(t.dtype).eps for t in tensors if t.is_floating_point() or t.is_complex()), default=0.0)
 
@@ -32,16 +27,15 @@ def _dice(x: Tensor, key: int) -> Tensor:
     """
     size = x.element_size()
     bits = x.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
-    h = (bits.int() if size == 2 else bits) * 0x1E3779B1  # integers wrap around
-    h += 0x2545F491 * key % 2**31
-    h ^= h >> 15
-    h *= 0x2C1B3C6D
-    h ^= h >> 12
-    h *= 0x297A2D39
+    spread, mix, half = (0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9, 32) if size == 8 else (0x1E3779B1, 0x2C1B3C6D, 15)
+    h = (bits.int() if size == 2 else bits) * spread  # integers wrap around
+    h += (mix * key) % 2 ** (8 * h.element_size() - 1)
+    h ^= h >> half
+    h *= mix
     return h.to(torch.promote_types(x.dtype, torch.float32)).mul_(2.0 ** (1 - 8 * h.element_size()))
 
 
-def shake(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None:
+def perturb(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None:
     """Add round-off to a tensor in place: of each number's size and, for a transform along `dims`, of the signal's.
 
     A transform of n points errs by a share of the whole signal, not of each number: by sqrt(log n) units of its rms
@@ -55,7 +49,7 @@ def shake(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None:
     if dims:
         norm = t.abs().square().sum(dims, keepdim=True).sqrt()  # sqrt(n) times the rms
         noise += (norm[..., None] if t.is_complex() else norm) * dice
-    x += noise.mul_(eps if eps > HALF else LOUDER * eps).to(x.dtype)
+    x += noise.mul_(eps if eps > HALF_PRECISION else LOUDER * eps).to(x.dtype)
 
 
 class Rounding(TorchDispatchMode):
@@ -77,7 +71,7 @@ class Rounding(TorchDispatchMode):
         homes = set() if func._schema.is_mutable else {t.untyped_storage().data_ptr() for t in read}
         for t in made:
             if (t.is_floating_point() or t.is_complex()) and t.untyped_storage().data_ptr() not in homes:  # no view
-                shake(t, grain(t, *(r for r in read if r.dim())), 1009 * self.key + self.step, _mixed(func, args, t))
+                perturb(t, eps_of(t, *(r for r in read if r.dim())), 1009 * self.key + self.step, _mixed(func, args, t))
         return out
 
 

@@ -14,14 +14,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-__all__ = ["EXACT", "LOOKS", "Steadiness", "acquitting", "convicting", "largest", "steadiness"]
+from fourierqk.causality.limits import DEPENDENCE, EXACT, FALSE_LEAK, FOLLOWED, FROZEN, LOOKS, MISSED_LEAK, PLAIN
 
-FROZEN, DEPENDENCE = 1.0, 4.0  # mean over standard deviation: at most in round-off, at least in a dependence
-FALSE_LEAK = 1e-6  # probability that any of the movements of round-off is called a dependence
-MISSED_LEAK = 1e-3  # and that a dependence of no more than DEPENDENCE is called round-off
-LOOKS = (6, 12, 24, 64)  # roundings after which to decide; the last are enough to decide every case
-EXACT = 1e-4  # what does not scatter at all was computed out of our sight: then only a size far from round-off counts
-KEPT = 4096  # movements followed, at most, of the largest and of the largest beside the number that moved
+__all__ = ["Steadiness", "acquitting", "convicting", "largest", "steadiness"]
 
 
 @dataclass(frozen=True)
@@ -43,22 +38,24 @@ def steadiness(move: Callable[[int], tuple[Tensor, Tensor]], after: float) -> St
     move: key (0: no rounding of ours; up to LOOKS[-1]) -> (movements (N,), the least of each that can count (N,)),
     float64. after: the largest movement that is certainly real, in the same units.
 
-    At the first look the median movement decides: a plain leak moves most of what moves, and few roundings could agree
-    by chance on one of many numbers that are rounded coarsely inside. Later the steadiest decides.
+    At the first look the median of the PLAIN largest movements decides: few roundings could agree by chance on one of
+    many numbers that are rounded coarsely inside. Later the steadiest of all decides.
     """
     moved, least = move(0)
     index = largest(moved.abs(), least)
     if not len(index):
         return Steadiness(False)
+    plain = moved[index].abs().topk(min(PLAIN, len(index))).indices
     runs = torch.empty(0, len(index), dtype=torch.float64)
     for look in LOOKS:
         fresh = [move(key)[0][index] for key in range(len(runs) + 1, look + 1)]
         runs = torch.cat([runs, torch.stack(fresh)])
         ratio = _ratio(runs, least[index], after)
-        best = ratio.max().item()
-        plain = ratio.median().item() > convicting(look, 2)  # 2: half of them exceed it at most twice as often as one
-        repeats = plain if look == LOOKS[0] else best > convicting(look, len(index))
-        if repeats or best < acquitting(look):
+        if look == LOOKS[0]:  # the median exceeds a value at most twice as often as one of them
+            repeats = ratio[plain].median().item() > convicting(look, 2)
+        else:
+            repeats = ratio.max().item() > convicting(look, len(index))
+        if repeats or ratio.max().item() < acquitting(look):
             break
     return Steadiness(repeats, runs.std(0).max().item(), int(index[ratio.argmax()]) if repeats else None)
 
@@ -67,7 +64,7 @@ def largest(size: Tensor, least: Tensor) -> Tensor:
     """Where to look: the largest movements, and the largest beside the number that moved."""
     live = (size > least).nonzero()[:, 0]
     ways = (size[live], size[live] / least[live].clamp(min=1e-300))
-    return live[torch.cat([w.topk(min(KEPT, len(live))).indices for w in ways]).unique()]
+    return live[torch.cat([w.topk(min(FOLLOWED, len(live))).indices for w in ways]).unique()]
 
 
 def _ratio(runs: Tensor, least: Tensor, after: float) -> Tensor:

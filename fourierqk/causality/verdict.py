@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 
 from fourierqk.causality.bench import Control
-from fourierqk.causality.examine import Finding
-from fourierqk.causality.probes import Bench, Movement, Plan, measure
+from fourierqk.causality.examine import Examination
+from fourierqk.causality.movement import Bench, Movement, probe
+from fourierqk.causality.probes import Plan
 
-__all__ = ["Audit", "report"]
+__all__ = ["Audit", "conclude"]
 
 
 @dataclass(frozen=True)
@@ -83,21 +84,21 @@ class Audit:
         )
 
 
-def report(realised: Finding, structural: Finding | None, edits: Plan, held: Control) -> Audit:
-    """Findings on the weights as they are and on weights drawn anew (where that was tried), as an `Audit`."""
+def conclude(realised: Examination, structural: Examination | None, edits: Plan, held: Control) -> Audit:
+    """Examinations on the weights as they are and on weights drawn anew (where that was tried), as an `Audit`."""
     verdict = _verdict(realised, structural, held)
     shown = structural if structural and structural.verdict == "leaks" != realised.verdict else realised
     influence, moved = _influence(shown, edits, held.bench)
-    plainest = shown.pairs[0]
-    evidence, place, reach = [f"with the weights as they are: {realised.why}"], None, 0
+    plainest = shown.replays[0].pair
+    evidence, location, reach = [f"with the weights as they are: {realised.why}"], None, 0
     if not realised.sensitive:
         evidence = ["with the weights as they are, no edit moves anything: these probes are vacuous"]
     if structural and structural.sensitive:
         evidence.append(f"with weights drawn anew: {structural.why}")
     if verdict == "leaks":
-        place, reach = shown.place(), _reach(shown, moved)
+        location, reach = shown.location(), _reach(shown, moved)
         evidence.append(f"plainest where the tokens from position {plainest.cut} on changed ({plainest.kind})")
-        evidence += [f"the leak enters in {place}"] * bool(place) + [f"heard at least {reach} tokens ahead"]
+        evidence += [f"the leak enters in {location}"] * bool(location) + [f"heard at least {reach} tokens ahead"]
     if not held.repeatable:
         evidence = ["the same input gives different outputs, random seeds fixed: nothing can be compared"]
     if held.blind:
@@ -106,7 +107,7 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
         evidence.append("outputs on a shorter text differ: the model feels the length, which is not the future")
     return Audit(
         verdict=verdict,
-        name=getattr(realised.subject.model, "__name__", type(realised.subject.model).__name__),
+        name=getattr(realised.subject.adapter.model, "__name__", type(realised.subject.adapter.model).__name__),
         length=edits.bases.shape[1],
         probes=sum(len(plan) for f in (realised, structural) if f for plan, _ in f.rounds),
         realised=_certain(realised) if held.repeatable else None,
@@ -114,40 +115,40 @@ def report(realised: Finding, structural: Finding | None, edits: Plan, held: Con
         rel=shown.rel,
         cut=plainest.cut if verdict == "leaks" else None,
         reach=reach,
-        first_leak=place.path if place else None,
+        first_leak=location.path if location else None,
         prefix_consistent=held.prefix_consistent,
         evidence=(*evidence, *held.notes),
         influence=influence,
     )
 
 
-def _influence(finding: Finding, edits: Plan, bench: Bench) -> tuple[Tensor, Movement]:
+def _influence(found: Examination, edits: Plan, bench: Bench) -> tuple[Tensor, Movement]:
     """How far output t moves when token s is edited -> (T, T), and the movements behind it.
 
     What round-off alone moves ahead of an edit counts as 0.
     """
-    known = {id(plan): m for plan, m in finding.rounds}
-    moved = known[id(edits)] if id(edits) in known else measure(finding.subject, edits, bench)
+    known = {id(plan): m for plan, m in found.rounds}
+    moved = known[id(edits)] if id(edits) in known else probe(found.subject, edits, bench)
     length = edits.bases.shape[1]
     ahead = torch.arange(length) < edits.cut[:, None]
-    size = moved.size.masked_fill(ahead & (moved.size <= finding.tolerance), 0)
-    if finding.verdict == "causal":
+    size = moved.size.masked_fill(ahead & (moved.size <= found.tolerance), 0)
+    if found.verdict == "causal":
         size = size.masked_fill(ahead, 0)
     count = torch.bincount(edits.cut, minlength=length)
     total = torch.zeros(length, length, dtype=torch.float64).index_add(0, edits.cut, size)
     return (total / count[:, None]).T, moved  # where no token was edited, 0 / 0: unknown
 
 
-def _reach(finding: Finding, edits: Movement) -> int:
+def _reach(found: Examination, edits: Movement) -> int:
     """How many tokens ahead are heard, at least: from a cut back to the first position that moved."""
     reach = 0
-    for m in (*(m for _, m in finding.rounds), edits):
-        heard = (m.size > finding.tolerance) & (torch.arange(m.size.shape[1]) < m.cut[:, None])
+    for m in (*(m for _, m in found.rounds), edits):
+        heard = (m.size > found.tolerance) & (torch.arange(m.size.shape[1]) < m.cut[:, None])
         reach = max(reach, int(((m.cut - heard.double().argmax(1)) * heard.any(1)).max()))
     return reach
 
 
-def _verdict(realised: Finding, structural: Finding | None, held: Control) -> str:
+def _verdict(realised: Examination, structural: Examination | None, held: Control) -> str:
     if not held.repeatable:
         return "inconclusive"
     findings = [f for f in (realised, structural) if f and f.sensitive]
@@ -157,8 +158,8 @@ def _verdict(realised: Finding, structural: Finding | None, held: Control) -> st
     return "causal" if findings and sure and not held.blind else "inconclusive"
 
 
-def _certain(finding: Finding | None) -> bool | None:
+def _certain(found: Examination | None) -> bool | None:
     """Whether it leaks; None where that is undecided."""
-    if finding is None or finding.verdict == "inconclusive" or not finding.sensitive:
+    if found is None or found.verdict == "inconclusive" or not found.sensitive:
         return None
-    return finding.verdict == "leaks"
+    return found.verdict == "leaks"
