@@ -122,32 +122,48 @@ class Specimen:
     mixer: Callable[[int], nn.Module]
 
 
-def _beside(name: str, summary: str, leaks: bool, f: Callable[[Tensor], Tensor], gate: float | None = None) -> Specimen:
-    return Specimen(name, summary, leaks, lambda width: Beside(width, f, gate))
+def _beside(f: Callable[[Tensor], Tensor], gate: float | None = None) -> Callable[[int], nn.Module]:
+    """The convolution with `f` beside it."""
+    return lambda width: Beside(width, f, gate)
 
 
-_ALL = (
-    Specimen("no mask", "attention that forgot its mask", True, lambda c: Attend(c, lambda n: torch.zeros(n, n))),
-    Specimen("mask of -10", "a mask that is finite: what it hides weighs e^-10", True,
-             lambda c: Attend(c, lambda n: hidden(n).clamp(min=-10))),
-    _beside("mean over the text", "a convolution plus the mean of all tokens", True, mean),
-    _beside("centred convolution", "a convolution plus the mean of three neighbours", True, centred),
-    _beside("unpadded FFT", "a convolution plus a one-sided kernel that wraps round", True,
-            lambda x: convolved(x, x.shape[1])),
-    _beside("peek at a sign", "a convolution plus one bit of the next token, without a gradient", True, peek),
-    _beside("top-k over the text", "a convolution plus the best quarter of all tokens", True, chosen),
-    _beside("mean without NaNs", "a convolution plus a mean that swallows NaNs", True, swallowed),
-    _beside("shut gate", "a convolution plus neighbours behind a learned gate that is 0", True, centred, gate=0.0),
-    Specimen("causal attention", "as it should be", False, Attend),
-    _beside("causal convolution", "the convolution alone", False, torch.zeros_like),
-    _beside("padded FFT", "a convolution plus a one-sided kernel, padded to twice the text", False,
-            lambda x: convolved(x, 2 * x.shape[1])),
-    _beside("live dropout", "a convolution plus noise that is never switched off", False,
-            lambda x: F.dropout(x, 0.1, training=True)),
-    Specimen("log-length scores", "attention whose scores grow with the length of the text", False,
-             lambda c: Attend(c, grow=True)),
-)  # fmt: skip
-SPECIMENS: dict[str, Specimen] = {s.name: s for s in _ALL}
+_LEAKING = {
+    "no mask": ("attention that forgot its mask",
+                lambda c: Attend(c, lambda n: torch.zeros(n, n))),
+    "mask of -10": ("a mask that is finite: what it hides weighs e^-10",
+                    lambda c: Attend(c, lambda n: hidden(n).clamp(min=-10))),
+    "mean over the text": ("a convolution plus the mean of all tokens",
+                           _beside(mean)),
+    "centred convolution": ("a convolution plus the mean of three neighbours",
+                            _beside(centred)),
+    "unpadded FFT": ("a convolution plus a one-sided kernel that wraps round",
+                     _beside(lambda x: convolved(x, x.shape[1]))),
+    "peek at a sign": ("a convolution plus one bit of the next token, without a gradient",
+                       _beside(peek)),
+    "top-k over the text": ("a convolution plus the best quarter of all tokens",
+                            _beside(chosen)),
+    "mean without NaNs": ("a convolution plus a mean that swallows NaNs",
+                          _beside(swallowed)),
+    "shut gate": ("a convolution plus neighbours behind a learned gate that is 0",
+                  _beside(centred, gate=0.0)),
+}  # fmt: skip
+_CAUSAL = {
+    "causal attention": ("as it should be",
+                         Attend),
+    "causal convolution": ("the convolution alone",
+                           _beside(torch.zeros_like)),
+    "padded FFT": ("a convolution plus a one-sided kernel, padded to twice the text",
+                   _beside(lambda x: convolved(x, 2 * x.shape[1]))),
+    "live dropout": ("a convolution plus noise that is never switched off",
+                     _beside(lambda x: F.dropout(x, 0.1, training=True))),
+    "log-length scores": ("attention whose scores grow with the length of the text",
+                          lambda c: Attend(c, grow=True)),
+}  # fmt: skip
+SPECIMENS: dict[str, Specimen] = {
+    name: Specimen(name, summary, leaks, mixer)
+    for leaks, table in ((True, _LEAKING), (False, _CAUSAL))
+    for name, (summary, mixer) in table.items()
+}
 
 
 def specimen(name: str, vocab_size: int = 13, length: int = 32) -> LanguageModel:
