@@ -126,11 +126,10 @@ def morlet_correlation(x, h):
 
 def collapse_over_frequencies(x, h):
     """S9a to the letter: at each position one weighted sum over the frequencies. No inverse DFT."""
-    n = len(x)
-    z, w, y = np.fft.fft(x, axis=0), gaussian(n, 4 / 256, 2 / 256), np.zeros_like(x)
-    for t in range(n):
-        y[t] = sum(w[k] * z[k] * np.exp(2j * np.pi * k * t / n) for k in range(n)).real / n
-    return y / size(np.fft.ifft(gaussian(1024, 4 / 256, 2 / 256)))
+    n, t = len(x), np.arange(len(x))
+    waves = np.exp(2j * np.pi * np.outer(t, t) / n)  # row t: every frequency's arrow at position t
+    y = (waves * gaussian(n, 4 / 256, 2 / 256)) @ np.fft.fft(x, axis=0) / n
+    return y.real / size(np.fft.ifft(gaussian(1024, 4 / 256, 2 / 256)))
 
 
 def one_sided_spectrum(n):
@@ -209,7 +208,7 @@ def test_every_system_with_queries_and_keys_has_a_formula_here():
 
 
 @pytest.mark.parametrize("name", FILTERED)
-@pytest.mark.parametrize("n", [1, 2, 7, 33, 64, 255, 256])
+@pytest.mark.parametrize("n", [1, 2, 33, 255, 256])  # odd, even, shorter and longer than the taps
 def test_scores_are_those_of_the_formula(name, n, float64):
     """Within 1e-6 of the largest."""
     q, k = noise(0, 1, HEADS, n, D), noise(1, 1, HEADS, n, D)
@@ -441,11 +440,10 @@ def test_the_filter_of_a_system_prints_itself_in_one_line(name):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("length", [32, 33])
-def test_the_audit_finds_what_the_list_of_systems_says(name, length):
+def test_the_audit_finds_what_the_list_of_systems_says(name):
     torch.manual_seed(0)
     model = build(name, GPTConfig(20, block_size=48, n_layer=1, n_head=2, n_embd=16))
-    assert audit(model, 20, length, draws=2).verdict == SYSTEMS[name].verdict
+    assert audit(model, 20, 33, draws=2).verdict == SYSTEMS[name].verdict
 
 
 def test_causal_are_the_baseline_what_is_one_sided_the_maps_of_channels_and_dc():
