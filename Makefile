@@ -47,7 +47,7 @@ $(VENV)/installed-lab: $(VENV)/installed
 	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e ".[lab]"
 	@touch $@
 
-# --- the book: Sphinx rereads what changed and executes what changed; a change of the library counts (fourierqk/site/pages.py)
+# --- the book: Sphinx rereads and executes what changed; library, records and claims count (fourierqk/site/sources.py)
 
 book: $(VENV)/installed
 	@$(BIN)/jupyter-book build book --path-output book --config _config.yml --toc _toc.yml -W -n --keep-going || { \
