@@ -22,7 +22,7 @@ from fourierqk.data import text as read_text
 from fourierqk.foreign import load_model
 from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
-from fourierqk.records import SCHEMA, by_system, runs_in, tables
+from fourierqk.records import SCHEMA, by_system, markdown, plain, rows, runs_in
 from fourierqk.studies import (
     STUDIES,
     Run,
@@ -146,7 +146,7 @@ def study(
             raise ValueError("--cpus and --gpus are for a Ray cluster: add --on ray, or take --jobs")
         else:
             failed = conduct(runs, out, jobs=jobs or 1)
-        typer.echo(tables.plain(tables.rows(runs_in(out)[0])))
+        typer.echo(plain(rows(runs_in(out)[0])))
         if failed:
             _stop(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(f'{k}: {v}' for k, v in failed.items())}", 1)
 
@@ -164,11 +164,11 @@ def report(
         records, bad = runs_in(folder)
         for says in _others(records):
             typer.echo(f"fourierqk: {says}; they are in a table of their own", err=True)
-        table = tables.rows(records)
+        table = rows(records)
         if as_json:
             typer.echo(json.dumps(table, indent=1))
         elif table:
-            typer.echo(tables.markdown(table) if as_markdown else tables.plain(table))
+            typer.echo(markdown(table) if as_markdown else plain(table))
         if bad or not records:
             raise ValueError("; ".join(bad) or f"no records in {folder}")
 

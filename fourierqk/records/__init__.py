@@ -1,5 +1,4 @@
 """Records of runs: which run each is of, where ours lie, what made them, and tables of them."""
-from fourierqk.records import tables
 from fourierqk.records.identity import INCIDENTAL, SCHEMA, check_once, differences, identity, setting, unlike
 from fourierqk.records.library import by_system, folder, leaf, missing, runs_in, study
 from fourierqk.records.provenance import now, provenance
@@ -9,5 +8,5 @@ from fourierqk.records.tables import BASE, by_seed, markdown, plain, rows, sampl
 __all__ = [
     "BASE", "INCIDENTAL", "SCHEMA", "by_seed", "by_system", "check_once", "compare", "differences", "folder",
     "identity", "leaf", "markdown", "missing", "now", "plain", "provenance", "rows", "runs_in", "samples", "setting",
-    "study", "t_quantile", "table", "tables", "unlike",
+    "study", "t_quantile", "table", "unlike",
 ]  # fmt: skip
