@@ -71,8 +71,13 @@ def _unexecuted(cache: JupyterCacheBase, env: BuildEnvironment, paths: Iterable[
 
 
 def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tuple[Chapter, ExecutionResult]]:
-    """Execute chapters several at a time -> those that succeed, as they end. An interrupt ends them all."""
-    kernels = []
+    """Execute chapters several at a time -> those that succeed, as they end. An interrupt ends them all.
+
+    They share the cores: two kernels that compute on all of them wait for each other's threads.
+    """
+    cores, kernels = os.cpu_count() or 2, []
+    workers = min(AT_ONCE, max(2, cores))
+    threads = {"OMP_NUM_THREADS": str(max(1, cores // max(1, min(workers, len(chapters)))))}
 
     class Kernel(AsyncKernelManager):
         """nbclient makes its kernel itself; so it is noted down here."""
@@ -81,11 +86,14 @@ def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tu
             super().__init__(**kwargs)
             kernels.append(self)
 
+        async def start_kernel(self, **kwargs: object) -> None:
+            await super().start_kernel(**kwargs | {"env": threads | os.environ})
+
     def run(chapter: Chapter) -> ExecutionResult:
         """Execute one chapter in its own folder, in a thread."""
         return single_nb_execution(chapter.notebook, str(chapter.path.parent), kernel_manager_class=Kernel, **limits)
 
-    pool = ThreadPoolExecutor(min(AT_ONCE, max(2, os.cpu_count() or 2)))
+    pool = ThreadPoolExecutor(workers)
     try:
         running = {pool.submit(run, chapter): chapter for chapter in chapters}
         for future in as_completed(running):
