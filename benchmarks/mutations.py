@@ -46,7 +46,7 @@ MUTATIONS = (
     Mutation("data/words.py", "if n > 1)", "if n > 2)", "test_words.py"),
     Mutation("training/loop.py", "(step - warmup) / (cfg.steps", "step / (cfg.steps", "test_train.py -k schedule"),
     Mutation("causality/probes.py", ">= self.cut[:, None], 0)", "> self.cut[:, None], 0)", "test_audit_tool.py"),
-    Mutation("causality/steadiness.py", "runs.mean(0).abs()", "runs.abs().mean(0)", "test_steadiness.py"),
+    Mutation("causality/steadiness.py", "dof = runs - 1", "dof = runs", "test_steadiness.py"),
     Mutation("analysis/kernels.py", "energy[:, : n - 1].sum(-1) / energy", "energy[:, :n].sum(-1) / energy",
              "test_analysis.py -k share"),
     Mutation("analysis/phases.py", "stream._replace(role=0)", "stream", "test_analysis.py -k shared"),

@@ -19,6 +19,8 @@ CHROMIUM_FLAGS = [
 ]
 
 os.environ.setdefault("FOURIERQK_PROGRESS", "0")
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker, and no second thread that waits for another's
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def hear_ctrl_c() -> None:
@@ -71,10 +73,15 @@ def one_thread():
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items) -> None:
-    """Whatever needs the built book or a browser is slow."""
+    """Whatever needs the built book, a browser or the plays is slow; files with slow tests come first.
+
+    Else one worker would begin a long file when the other has nothing left to do.
+    """
     for item in items:
-        if {"site", "browser"} & {*item.fixturenames}:
+        if {"site", "browser", "plays"} & {*item.fixturenames}:
             item.add_marker(pytest.mark.slow)
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """The command line: what it prints and writes, and one clear line with the right exit status when a thing is wrong."""
 import fcntl
+import functools
 import json
 import subprocess
 import sys
@@ -22,10 +23,13 @@ from fourierqk.zoo import SYSTEMS
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = TrainConfig(steps=12, batch=4, eval_every=4, eval_windows=8, device="cpu")
 
+poem = functools.cache(verse)  # written once: the command writes it anew for each run
+
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch, tmp_path):
     """Presets that train in a second, in a folder of their own."""
+    monkeypatch.setattr("fourierqk.studies.design.verse", poem)
     monkeypatch.setitem(PRESETS, "tiny", Preset(dict(n_layer=1, n_head=2, n_embd=16, dropout=0.1), 16, QUICK))
     monkeypatch.chdir(tmp_path)
     n = torch.get_num_threads()
@@ -63,7 +67,7 @@ def test_train_records_what_its_weights_are_worth(system, verdict):
     result = run("train", system, "--seed", 3)
     assert result.exit_code == 0, result.output
     out = Path("runs") / f"{system}-verse-tiny-s3"
-    record, corpus = read_json(out / "record.json"), verse()
+    record, corpus = read_json(out / "record.json"), poem()
     model, same = load(out)
     assert same == record
     for key in ("mean", "se"):
@@ -247,7 +251,7 @@ def test_a_restart_that_fails_leaves_no_record_of_the_old_run(monkeypatch):
 
 def test_sample_continues_a_prompt_the_same_way_for_a_seed():
     run("train", "base-dot", "--out", "run", "--steps", 4)
-    letter = verse().vocab[-1]
+    letter = poem().vocab[-1]
     a, b, other = (run("sample", "run", "--prompt", letter * 3, "--length", 40, "--seed", s) for s in (0, 0, 1))
     assert a.exit_code == 0 and a.stdout == b.stdout != other.stdout
     assert a.stdout.startswith(letter * 3) and len(a.stdout) == 3 + 40 + 1
