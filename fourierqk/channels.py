@@ -36,7 +36,7 @@ class ChannelMap(FeatureMap):
         with torch.autocast(x.device.type, enabled=False):
             m = self.scaled(x.shape[-1]).to(z.dtype)
             check_heads(m[..., 0], x)
-            return (z @ m.mT).to(x.dtype)
+            return (z @ m.mT).to(x.dtype)  # (B, heads, T, d) x (heads | 1, d, d') -> (B, heads, T, d')
 
 
 class ChannelFilter(ChannelMap):

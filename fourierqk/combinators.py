@@ -129,8 +129,8 @@ class Bank(Filter):
     def forward(self, x: Tensor) -> Tensor:
         if all(isinstance(h, CircularFilter) for h in self.filters):
             return CircularFilter.forward(self, x)  # one forward transform serves the whole bank
-        z = precise(x)
-        return (torch.cat([h(z) for h in self.filters], -1) / math.sqrt(len(self.filters))).to(x.dtype)
+        features = torch.cat([h(precise(x)) for h in self.filters], -1)  # (B, heads, T, sum of d')
+        return (features / math.sqrt(len(self.filters))).to(x.dtype)
 
 
 class Sum(Filter):
@@ -200,7 +200,8 @@ class Analytic(Filter):
         z = precise(x)
         h = self.inner.response(grid(x.shape[-2], z))
         check_heads(h, x)
-        return circular(z, torch.stack([h, -1j * h], -3).flatten(0, -3)).to(x.dtype)  # a quarter turn: cos to sin
+        pair = torch.stack([h, -1j * h], -3)  # (2, heads | 1, F), K in front for a bank; a quarter turn: cos to sin
+        return circular(z, pair.flatten(0, -3)).to(x.dtype)  # (B, heads, T, 2 K d)
 
 
 class PhaseRandomised(Filter):

@@ -315,11 +315,11 @@ def test_contexts_nest_and_close_in_any_order():
 @KIND
 def test_at_evaluation_a_model_stays_a_function(name):
     """Calls repeat, windows do not hear each other, and an entry anew finds the same angles."""
-    model, x = awake(), ids(4)
+    model, x = awake().double(), ids(4)
     with surrogates(model, KINDS[name]):
         first, alone = model(x)[0], model(x[2:3])[0]
         assert torch.equal(model(x)[0], first)
-    torch.testing.assert_close(alone, first[2:3], rtol=0, atol=1e-5)
+    torch.testing.assert_close(alone, first[2:3], rtol=0, atol=1e-10)
     with surrogates(model, KINDS[name]):
         assert torch.equal(model(x)[0], first)
 

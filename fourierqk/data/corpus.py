@@ -220,7 +220,12 @@ def verse(seed: int = 0) -> Corpus:
 
     Source: the grammar in grammar.py. The same text on every machine; seed picks another text of the same grammar.
     """
-    parts = {"train": 10**6, "val": 10**5}
-    train, val = ("".join(c.text for c in write(VERSE, n, f"{part} {seed}")) for part, n in parts.items())
-    ids = [words.encode(t, VERSE.vocab, "verse") for t in (train, val)]
-    return Corpus("verse", *ids, VERSE.vocab, entropy_rate(VERSE), Oracle(VERSE).nats(val))
+
+    def written(part: str, length: int) -> str:
+        return "".join(choice.text for choice in write(VERSE, length, f"{part} {seed}"))
+
+    train, val = written("train", 10**6), written("val", 10**5)
+    return Corpus(
+        "verse", words.encode(train, VERSE.vocab, "verse"), words.encode(val, VERSE.vocab, "verse"), VERSE.vocab,
+        entropy_rate(VERSE), Oracle(VERSE).nats(val),
+    )  # fmt: skip

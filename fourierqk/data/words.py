@@ -42,8 +42,10 @@ def encode(text: str, vocab: tuple[str, ...], name: str) -> Tensor:
     for i, character in enumerate(text):
         if character not in ids:
             raise _unknown(text, i, name)
-    # a unit is a token, or else its characters are
-    return torch.tensor([ids[t] for unit in cut(text) for t in ((unit,) if unit in ids else unit)], dtype=torch.int64)
+    found: list[int] = []
+    for unit in cut(text):
+        found += [ids[unit]] if unit in ids else [ids[character] for character in unit]
+    return torch.tensor(found, dtype=torch.int64)
 
 
 def _characters(text: str, vocab: tuple[str, ...], name: str) -> Tensor:

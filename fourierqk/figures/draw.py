@@ -95,7 +95,7 @@ def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def line(
-    fig: go.Figure, x: np.ndarray, y: np.ndarray, name: str, colour: str, dash: str = "solid", legend: bool = True
+    fig: go.Figure, x: np.ndarray, y: np.ndarray, name: str, colour: str, *, dash: str = "solid", legend: bool = True
 ) -> None:
     """A line over x. Lines of one colour come and go together."""
     style, (x, y) = dict(color=colour, dash=dash, width=2), envelope(x, y)
@@ -104,7 +104,7 @@ def line(
     )
 
 
-def matrix(fig: go.Figure, m: np.ndarray, top: float, above: str, below: str | None, colorbar: dict) -> None:
+def matrix(fig: go.Figure, m: np.ndarray, *, top: float, above: str, below: str | None, colorbar: dict) -> None:
     """A map with square cells, row 0 on top: transparent at 0, `above` at top and, unless None, `below` at -top.
 
     A large map shows the strongest value of each block.
@@ -138,7 +138,7 @@ def floor(fig: go.Figure, seen: list[str], level: object | None) -> None:
     x = np.unique(np.concatenate([np.array(t.x) for t in fig.data]))
     level = array(level)
     y = np.full(len(x), float(level)) if level.ndim == 0 else signal("floor", level)[x]
-    line(fig, x, y, "entropy floor", TEXT, "dash")
+    line(fig, x, y, "entropy floor", TEXT, dash="dash")
     seen.append(f"entropy floor: {say(y.mean())}")
 
 

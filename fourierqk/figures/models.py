@@ -33,7 +33,8 @@ def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure
         run = runs[name]
         for kind, dash, loss in (("ordered", "solid", run.ordered), ("honest", "dot", run.honest)):
             loss = draw.signal(kind, loss)
-            draw.line(fig, draw.array(run.steps), loss, f"{name}, {kind}", colour, dash, legend=kind == "ordered")
+            steps, label = draw.array(run.steps), f"{name}, {kind}"
+            draw.line(fig, steps, loss, label, colour, dash=dash, legend=kind == "ordered")
             seen.append(f"{name}, {kind}: from {say(loss[0])} to {say(loss[-1])}")
     draw.floor(fig, seen, floor)
     fig.add_scatter(x=[None], y=[None], mode="lines", line=dict(color=TEXT, dash="dot"), name="dotted: honest")
@@ -68,7 +69,7 @@ def audit(result: object) -> go.Figure:
     ticks = [f"{say(top)}, future", f"≤ {say(top * 10.0**-decades)}", f"{say(top)}, past"]
     bar = dict(title=dict(text="influence"), tickvals=[-1, 0, 1], ticktext=ticks)
     fig = draw.figure("input changed (token)", "output moved (token)", height=420)
-    draw.matrix(fig, np.where(future, -strength, strength), 1, PAST, FUTURE, bar)
+    draw.matrix(fig, np.where(future, -strength, strength), top=1, above=PAST, below=FUTURE, colorbar=bar)
     ends = [-0.5, len(m) - 0.5]
     fig.add_scatter(x=ends, y=ends, mode="lines", line=dict(color=TEXT, width=1), hoverinfo="skip", showlegend=False)
     ahead, most = (np.nanmax(part, initial=0) for part in (m * future, m))

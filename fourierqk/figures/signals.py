@@ -93,8 +93,8 @@ def signals(
         if np.iscomplexobj(y):
             parts = {f"{name}, real": y.real, f"{name}, imaginary": y.imag}
         for label, part in parts.items():
-            dash = "dot" if label.endswith(", imaginary") else "solid"
-            draw.line(fig, np.arange(start, start + len(part)), part, label, colour, dash, len(x) * len(parts) > 1)
+            dash, several = "dot" if label.endswith(", imaginary") else "solid", len(x) * len(parts) > 1
+            draw.line(fig, np.arange(start, start + len(part)), part, label, colour, dash=dash, legend=several)
             seen.append(f"{label} runs from {say(np.nanmin(part))} to {say(np.nanmax(part))} over {len(part)} tokens")
     if text is not None:
         fig.update_xaxes(**draw.glyphs(text, start))
@@ -200,7 +200,8 @@ def heatmap(
     low, high = float(np.nanmin(m)), float(np.nanmax(m))
     top = max(-low, high) or 1.0
     fig = draw.figure(xlabel, ylabel, height=380)
-    draw.matrix(fig, m, top, CATEGORIES[1], CATEGORIES[0] if low < 0 else None, dict(title=dict(text=unit)))
+    below = CATEGORIES[0] if low < 0 else None
+    draw.matrix(fig, m, top=top, above=CATEGORIES[1], below=below, colorbar=dict(title=dict(text=unit)))
     if labels is not None:
         fig.update_xaxes(**draw.glyphs(labels)).update_yaxes(**draw.glyphs(labels))
     return draw.alt(fig, f"Map of {m.shape[0]} by {m.shape[1]} values", [f"{unit} from {say(low)} to {say(high)}"])

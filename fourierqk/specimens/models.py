@@ -38,7 +38,7 @@ class Attend(nn.Module):
         n, d = x.shape[1:]
         s = self.q(x) @ self.k(x).mT / math.sqrt(d)  # (B, T, T)
         s = s * math.log(n) if self.grow else s  # sharper in a longer text
-        return (s + self.bias(n).to(s)).softmax(-1) @ self.v(x)
+        return (s + self.bias(n).to(s)).softmax(-1) @ self.v(x)  # (B, T, T) x (B, T, C) -> (B, T, C)
 
 
 class Do(nn.Module):
@@ -64,7 +64,7 @@ class Beside(nn.Module):
         self.gate = None if gate is None else nn.Parameter(torch.tensor(gate))
 
     def forward(self, x: Tensor) -> Tensor:
-        y = self.other(x)
+        y = self.other(x)  # (B, T, C)
         past = self.taps(F.pad(x.mT, (3, 0))).mT  # silence before the text
         return past + (y if self.gate is None else self.gate * y)
 
