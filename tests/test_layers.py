@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "fourierqk"
 
 HOUSE = """
 progress checks storage parts adapter foreign
-filters combinators channels model zoo
+filters combinators channels model zoo ngram
 records.identity records.provenance records.library records.statistics records.tables records
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data
 losses
