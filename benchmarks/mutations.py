@@ -49,7 +49,7 @@ MUTATIONS = (
     Mutation("causality/steadiness.py", "dof = runs - 1", "dof = runs", "test_steadiness.py"),
     Mutation("analysis/kernels.py", "energy[:, : n - 1].sum(-1) / energy", "energy[:, :n].sum(-1) / energy",
              "test_analysis.py -k share"),
-    Mutation("analysis/phases.py", "stream._replace(role=0)", "stream", "test_analysis.py -k shared"),
+    Mutation("analysis/phases.py", "stream._replace(role=0)", "stream", "test_analysis.py -k share_their"),
     Mutation("records/identity.py", 'INCIDENTAL = ("device",)', "INCIDENTAL = ()", "test_records.py"),
     Mutation("records/statistics.py", "/ (n - 1) / n)", "/ n / n)", "test_records.py -k paired"),
     Mutation("reckoning/judges.py", 'harm = -e.gain(system, "ordered")', 'harm = e.gain(system, "ordered")',

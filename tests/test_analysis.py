@@ -373,6 +373,7 @@ def test_a_filter_asked_by_others_answers_as_always():
         assert torch.equal(filter(x), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shared", "independent", "amplitude", "shift"])
 def test_a_whole_window_surrogate_lets_the_future_in(name):
     model = awake("none", replace(CFG, n_layer=1))

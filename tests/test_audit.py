@@ -25,6 +25,7 @@ class Autocast(nn.Module):
             return self.inner(ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEAKING)
 def test_leaks_are_found_and_placed(name: str) -> None:
     for seed in range(SEEDS):
@@ -33,6 +34,7 @@ def test_leaks_are_found_and_placed(name: str) -> None:
         assert a.reach >= 1 and a.rel > 0 and 0 < a.cut < a.length
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DORMANT)
 def test_dormant_leaks_are_structural(name: str) -> None:
     for seed in range(SEEDS):
@@ -41,6 +43,7 @@ def test_dormant_leaks_are_structural(name: str) -> None:
         assert a.first_leak == DORMANT[name].where and a.reach >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_same_in_bfloat16(name: str) -> None:
     a = judge(name, 2, Autocast)

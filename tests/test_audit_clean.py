@@ -9,6 +9,7 @@ from fourierqk.causality.procedure import audit
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLEAR)
 def test_clean_models_pass(name: str) -> None:
     for seed in range(SEEDS):
@@ -17,6 +18,7 @@ def test_clean_models_pass(name: str) -> None:
         assert not a.influence.triu(1).nan_to_num().any(), "round-off is drawn as a dependence"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_random_compositions(block: int) -> None:
     """A leak never passes for causal unless brute force finds nothing either; a clean model always passes."""

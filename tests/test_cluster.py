@@ -25,6 +25,7 @@ from fourierqk.studies.runs import run_in_study, workplace
 from fourierqk.training.loop import load
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL"),
 ]
