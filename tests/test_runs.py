@@ -225,6 +225,7 @@ def test_a_study_trains_each_run_once_and_says_how_far_it_is(text, tmp_path, cap
     assert not [*(tmp_path / "late").glob("*.json")]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_study_killed_at_random_moments_and_shared_by_two_ends_as_an_undisturbed_one(tmp_path):
     """Two jobs; kill -9 at the whole study, the third run on its way; then two processes finish it together."""

@@ -68,6 +68,7 @@ def long_run(out, dropout):
     return model, train(model, text(), replace(CFG, steps=400, eval_every=10), out=out)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_ends_at_the_same_losses(tmp_path):
     """Real processes, killed by SIGKILL after their first evaluation; the last one is left to finish."""
     dropout = 0.3
