@@ -2,11 +2,12 @@
 import hashlib
 import http.client
 import os
-import tempfile
 import time
 import urllib.request
 import warnings
 from pathlib import Path
+
+from fourierqk.storage import write_atomic
 
 __all__ = ["FILE", "read", "read_file"]
 
@@ -64,23 +65,11 @@ def _cached() -> bytes:
         warnings.warn(f"{file} is damaged ({len(raw)} bytes, sha256 {_digest(raw)}): fetching it anew", stacklevel=4)
     raw = _download()
     try:
-        _write(file, raw)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(file, raw)
     except OSError as e:  # a read-only home need not stop anybody who has the text in hand
         warnings.warn(f"cannot keep the text in {folder} ({e}): it will be fetched again next time", stacklevel=4)
     return raw
-
-
-def _write(file: Path, raw: bytes) -> None:
-    """Whole or not at all: written beside its place, then moved there in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=file.name, delete=False) as f:
-        try:
-            f.write(raw)
-            f.close()
-            os.replace(f.name, file)
-        except BaseException:
-            os.unlink(f.name)
-            raise
 
 
 def _download() -> bytes:

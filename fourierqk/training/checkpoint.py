@@ -22,11 +22,12 @@ CHECKPOINT = "checkpoint.safetensors"
 
 def architecture(model: nn.Module) -> dict[str, Any]:
     """The shape of a model and all its filters, as far as numbers, words and what is never learned tell them apart."""
-    filters = {name: _settings(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
+    filters = {name: _constants(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
     return json.loads(json.dumps({"model": asdict(model.cfg), "filters": filters}))
 
 
-def _settings(part: nn.Module) -> dict[str, Any]:
+def _constants(part: nn.Module) -> dict[str, Any]:
+    """Its class, the numbers and words among its attributes, and its tensors that are never learned."""
     own = {k: v for k, v in vars(part).items() if k != "training" and type(v) in (bool, int, float, str, tuple, list)}
     fixed = [*part.named_buffers(recurse=False)]
     fixed += [(k, p) for k, p in part.named_parameters(recurse=False) if not p.requires_grad]

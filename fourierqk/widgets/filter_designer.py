@@ -2,10 +2,12 @@
 import math
 from collections.abc import Callable
 
+import torch
 import traitlets as t
 
 from fourierqk.combinators import Causal, SlidingDFT
 from fourierqk.filters import Filter, Gaussian, MexicanHat, Morlet
+from fourierqk.parts import check_frequency
 from fourierqk.widgets import MARKS, Text, Widget, module
 
 TAPS = 128  # reach of the causal families, in tokens: the default of fourierqk.filters
@@ -66,11 +68,10 @@ class FilterDesigner(Widget):
 
     @t.validate("frequency")
     def _check_frequency(self, proposal: t.Bunch) -> float:
-        if not 0 < proposal["value"] < 0.5:
-            raise t.TraitError(
-                f"frequency {proposal['value']} must lie inside (0, 1/2) cycles per token: 1/2 is Nyquist, one cycle "
-                "in two tokens. fourierqk.period(tokens) and fourierqk.bins(k, n) convert."
-            )
+        try:
+            check_frequency(torch.tensor(proposal["value"], dtype=torch.float64))
+        except ValueError as e:
+            raise t.TraitError(str(e)) from None
         return proposal["value"]
 
     @t.validate("bandwidth")
