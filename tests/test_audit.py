@@ -1,4 +1,10 @@
-"""The audit against models whose dependence on the future is known: right verdict, right place, right map."""
+"""The audit against models whose dependence on the future is known: right verdict, right place, right map.
+
+What it would take to break the audit and pass here was tried, a line at a time: without float64 "swallowed in float32"
+passes for causal, without batches of one "batch of one" does, without weights drawn anew the dormant leaks do, without
+the first cuts "first two outputs"; a place that does not ask for still inputs is wrong from the first case on. One seed
+of each precision finds all of these; four leave room for chance.
+"""
 import pytest
 import torch
 import torch.nn.functional as F
@@ -28,7 +34,7 @@ class Autocast(nn.Module):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEAKING)
 def test_leaks_are_found_and_placed(name: str) -> None:
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         a = judge(name, seed)
         assert (a.verdict, a.realised, a.first_leak) == ("leaks", True, LEAKING[name].where), f"seed {seed}: {a}"
         assert a.reach >= 1 and a.rel > 0 and 0 < a.cut < a.length
@@ -37,7 +43,7 @@ def test_leaks_are_found_and_placed(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DORMANT)
 def test_dormant_leaks_are_structural(name: str) -> None:
-    for seed in range(SEEDS):
+    for seed in SEEDS:
         a = judge(name, seed)
         assert a.verdict == "leaks" and a.structural and not a.realised, f"seed {seed}: {a}"
         assert a.first_leak == DORMANT[name].where and a.reach >= 1

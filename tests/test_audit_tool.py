@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from leak_zoo import CLEAN, LEAKS, Along, Attend, C, Do, Net, V, mixed, prefix_mean
 from torch import Tensor, nn
 
+from fourierqk import adapter
 from fourierqk.adapter import Adapter
 from fourierqk.causality.probes import KINDS, cuts, plan_redraws
 from fourierqk.causality.procedure import assert_causal, audit
@@ -276,6 +277,17 @@ def test_modules_are_found_wherever_a_callable_keeps_them() -> None:
         assert Adapter(model).roots == [outer] and set(Adapter(model).modules) == {outer, inner, outer[1]}
     assert set(Adapter(unregistered).modules) >= {unregistered, outer, inner}
     assert Adapter(len).roots == Adapter(3).roots == []
+
+
+def test_modules_are_looked_for_once_a_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches, search = [], adapter.roots
+    monkeypatch.setattr(adapter, "roots", lambda model: searches.append(model) or search(model))
+    torch.manual_seed(0)
+    for model in (LEAKS["unpadded FFT"].make(16), CLEAN["padded FFT"].make(16)):
+        searches.clear()
+        audit(model, V, 16)
+        twice = len(searches) - len({id(model) for model in searches})
+        assert twice <= 2 and len(searches) < 30, "beside the check of lengths and the look after the first call"
 
 
 def test_a_hidden_model_is_put_to_rest() -> None:

@@ -1,4 +1,4 @@
-"""One set of weights under probes, and what they say: the future, round-off, or neither for certain."""
+"""One set of weights under probes, and what they show: the future, round-off, or too little to tell."""
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -83,7 +83,7 @@ def _worst(rounds: list[Probed]) -> Probed:
 
 
 def _settled(coarse: Examination, fine: Examination) -> Examination:
-    """One finding of two: float64 decides, wherever there was anything to decide."""
+    """One examination of two: float64 decides, wherever there was anything to decide."""
     if fine.verdict == "leaks" and fine.rel < limits.FLOAT64_ONLY:
         return replace(fine, verdict="inconclusive", why=f"{fine.why}: in float64 alone, too little for float32")
     if fine.verdict == "leaks" or coarse.rel:
@@ -126,7 +126,7 @@ def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
     if steady.repeats:
         return "leaks", f"{size}, and move alike however the arithmetic rounds"
     if steady.repeats is None:
-        return "inconclusive", f"{size}, neither as steadily as a dependence nor as loosely as round-off"
+        return "inconclusive", f"{size}; the arithmetic could not be rounded otherwise, and this size proves nothing"
     if rel > limits.LOUD:
         return "inconclusive", f"{size}: round-off, but so large that it could hide a leak"
     return "causal", f"{size}: round-off, it scatters with the arithmetic"
