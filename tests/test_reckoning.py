@@ -5,6 +5,7 @@ import itertools
 import json
 import random
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from fourierqk.reckoning.claims import CLAIMS, markdown, reckon
 from fourierqk.reckoning.evidence import Evidence, NoRun, spearman
 from fourierqk.reckoning.judges import VERDICTS
 from fourierqk.reckoning.paper import paper, stated
-from fourierqk.records import SCHEMA, tables
+from fourierqk.records import SCHEMA, ngram_loss, tables
 from fourierqk.storage import write_json
 from fourierqk.training.presets import PRESETS
 from fourierqk.zoo import SYSTEMS, system
@@ -47,12 +48,16 @@ def record(name: str, seed: int = 0, ordered: float = 2.0, honest: float = 2.0) 
 
 
 def evidence() -> Evidence:
-    """Three seeds that differ a little, and one: no system is better or worse than another."""
+    """Three seeds that differ a little, and one: no system is better or worse than another, but `dc`.
+
+    It cannot compare tokens, so its distance says what comparing them is worth.
+    """
     noise = random.Random(0)
     seeds = {
         s: [record(s, i, 2 + noise.gauss(0, 1e-3), 2 + noise.gauss(0, 1e-3)) for i in range(3)] for s in SEVERAL
     }
-    return Evidence(seeds, {s: [record(s)] for s in ONCE if s not in SEVERAL or s == "base-dot"})
+    once = {s: [record(s)] for s in ONCE if s not in SEVERAL or s == "base-dot"}
+    return shift(Evidence(seeds, once), "dc", ordered=0.3)
 
 
 def shift(e: Evidence, name: str, **by: float) -> Evidence:
@@ -84,7 +89,7 @@ def test_a_gain_is_students_interval_of_the_paired_differences():
 
 
 def test_a_single_seed_has_four_standard_errors_over_windows_to_either_side():
-    gain = shift(evidence(), "dc", ordered=0.05).gain("dc", "ordered")
+    gain = shift(evidence(), "nyquist", ordered=0.05).gain("nyquist", "ordered")
     assert (gain.mean, gain.high - gain.low, gain.seeds) == pytest.approx((0.05, 8 * 0.01 * 2**0.5, 1))
     assert gain.side == "level" and "one seed" in str(gain)
     assert shift(evidence(), "dc", ordered=0.06).gain("dc", "ordered").side == "higher"
@@ -216,6 +221,38 @@ def test_every_claim_finds_its_runs_and_gives_a_known_verdict():
 )
 def test_a_verdict_follows_the_losses(name, of, by, says):
     assert verdict(name, shift(evidence(), of, **by)) == says
+
+
+@pytest.mark.parametrize(("name", "of", "by", "untrained", "idle"), [
+    ("one band gains", "fourier-qk", {"ordered": -1, "honest": -1}, "undecided", "holds"),  # trained beside no `dc`
+    ("one band gains", "fourier-qk", {"ordered": -1}, "with the future only", "with the future only"),
+    ("one band gains", "fourier-qk", {}, "does not hold here", "does not hold here"),
+    ("random phases harm", "phase-randomised", {"ordered": 0.3}, "holds", "undecided"),
+    ("random phases harm", "phase-randomised", {"ordered": -0.3}, "undecided", "undecided"),
+])  # fmt: skip
+def test_a_doubt_voids_what_it_bears_on(monkeypatch, name, of, by, untrained, idle):
+    """A gain over a baseline that is not trained is none; where attention idles, no control tells of it."""
+    e = shift(evidence(), of, **by)
+    monkeypatch.setattr(sys.modules["fourierqk.reckoning.evidence"], "ngram_loss", lambda sha256: 1.9)
+    assert verdict(name, e) == untrained
+    monkeypatch.setattr(sys.modules["fourierqk.reckoning.evidence"], "ngram_loss", lambda sha256: 2.1)
+    assert verdict(name, e) == says_without_doubt(name, e)
+    assert verdict(name, shift(e, "dc", ordered=-0.21)) == idle
+
+
+def says_without_doubt(name: str, e: Evidence) -> str:
+    """The verdict where no table is recorded for the text."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys.modules["fourierqk.reckoning.evidence"], "ngram_loss", lambda sha256: None)
+        return verdict(name, e)
+
+
+def test_runs_of_ours_that_a_table_beats_decide_no_gain():
+    """The recorded table is of the text that the runs are on, and every such comparison says so."""
+    e = Evidence.recorded()
+    assert "untrained" in e.doubts("causal-morlet") and {"untrained", "idle"} <= {*e.doubts("causal-gaussian")}
+    assert verdict("causal filters bring nothing", e) == verdict("random phases harm", e) == "undecided"
+    assert ngram_loss("no such text") is None
 
 
 def test_an_order_must_be_beyond_chance():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from fourierqk.records import BASE, check_once, compare, leaf, study, unlike
+from fourierqk.records import BASE, check_once, compare, leaf, ngram_loss, study, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 
@@ -131,6 +131,25 @@ class Evidence:
                  for r in self.runs(BASE) if r["corpus"].get("entropy_rate")]  # fmt: skip
         return fmean(known) if known else math.inf
 
+    def doubts(self, system: str) -> dict[str, str]:
+        """What keeps a difference from the baseline from telling much, in words, by what it is.
+
+        "untrained": the baseline predicts no better than a table of three-token counts: to end below it is no gain.
+        "idle": comparing tokens is worth less than 2 WORTH to the baseline (`dc` cannot compare any): neither a gain
+        nor its absence tells. "full": so little is left above the text's entropy that no gain has room.
+        """
+        base = self.pair(system)[1]
+        loss, table = _ordered(base), ngram_loss(leaf(base[0], "corpus.sha256"))
+        study = next(runs for runs in (self.seeds, self.once) if base[0] in runs.get(BASE, ()))
+        found = {}
+        if table is not None and loss >= table:
+            found["untrained"] = f"the baseline ends at {loss:.2f}, a table of three-token counts at {table:.2f}"
+        if "dc" in study and (worth := _ordered(study["dc"]) - loss) < 2 * WORTH:
+            found["idle"] = f"comparing tokens is worth {worth:.2f} nats to the baseline"
+        if self.room < 2 * WORTH:
+            found["full"] = f"{self.room:.2f} nats are left to gain"
+        return found
+
     def verdict(self, system: str) -> str:
         """What the audits of all seeds say; "mixed" where they differ."""
         found = {r["audit"]["verdict"] for r in self.runs(system)}
@@ -160,6 +179,11 @@ class Evidence:
     def leaking(self) -> list[str]:
         """The systems that the audit convicts."""
         return [s for s in self.systems if self.verdict(s) == "leaks"]
+
+
+def _ordered(runs: Iterable[dict[str, Any]]) -> float:
+    """Their mean ordered loss."""
+    return fmean(r["losses"]["ordered"]["mean"] for r in runs)
 
 
 def _middle(losses: Sequence[float]) -> Sequence[float]:

@@ -26,6 +26,7 @@ VERDICTS = {
     "not tested": "we have no run that could tell",
 }
 KINDS = ("ordered", "honest")
+NOT_HERE = "does not hold here"
 CLOSE = math.log(1.25)  # two periods within 25 % of each other are the same, as far as a band can tell
 
 
@@ -50,12 +51,26 @@ def _claimed(ordered: Gain, honest: Gain) -> str:
         return "holds"
     if ordered.counts:
         return "with the future only"
-    return "does not hold here" if ordered.excluded else "undecided"
+    return NOT_HERE if ordered.excluded else "undecided"
+
+
+def _doubted(e: Evidence, system: str, finding: Finding, voids: dict[str, set[str]]) -> Finding:
+    """The finding, or "undecided" where a doubt about the runs voids its verdict; the doubt is shown.
+
+    voids: for each verdict the kinds of doubt (`Evidence.doubts`) that void it.
+    """
+    doubts = [said for kind, said in e.doubts(system).items() if kind in voids.get(finding.verdict, ())]
+    return Finding("undecided", f"{finding.ours}; but {' and '.join(doubts)}") if doubts else finding
 
 
 def gains(system: str) -> Judge:
     """The system has a lower loss than the baseline."""
-    return lambda e: Finding(_claimed(*(e.gain(system, kind) for kind in KINDS)), _both(e, system))
+
+    def judge(e: Evidence) -> Finding:
+        finding = Finding(_claimed(*(e.gain(system, kind) for kind in KINDS)), _both(e, system))
+        return _doubted(e, system, finding, {"holds": {"untrained", "idle"}, NOT_HERE: {"idle", "full"}})
+
+    return judge
 
 
 def harms(system: str) -> Judge:
@@ -63,8 +78,9 @@ def harms(system: str) -> Judge:
 
     def judge(e: Evidence) -> Finding:
         harm = -e.gain(system, "ordered")
-        verdict = "holds" if harm.counts else "does not hold here" if harm.excluded else "undecided"
-        return Finding(verdict, _both(e, system))
+        verdict = "holds" if harm.counts else NOT_HERE if harm.excluded else "undecided"
+        finding = Finding(verdict, _both(e, system))
+        return _doubted(e, system, finding, {"holds": {"idle"}, NOT_HERE: {"untrained", "idle"}})
 
     return judge
 
@@ -72,8 +88,9 @@ def harms(system: str) -> Judge:
 def changes_nothing(*systems: str) -> Judge:
     """None of the systems has a lower loss than the baseline, here or elsewhere.
 
-    Of causal systems the ordered loss is as good as the honest one, and more exact. Where the baseline is so near the
-    text's entropy that hardly a gain has room, there being none says nothing; it is shown all the same.
+    Of causal systems the ordered loss is as good as the honest one, and more exact. What the runs cannot tell
+    (`Evidence.doubts`) is shown and not weighed: a gain over a baseline that is not trained, the absence of one where
+    none has room.
     """
 
     def judge(e: Evidence) -> Finding:
@@ -83,15 +100,15 @@ def changes_nothing(*systems: str) -> Judge:
         told, weighed = [], []
         for where, s, on in places:
             kind = where.safe_kind(s)
-            gain = where.gain(s, kind)
-            full = where.room < 2 * WORTH
-            told.append(f"`{s}`{on} {kind} {gain}" + f", where {where.room:.2f} nats are left to gain" * full)
-            weighed += [gain] * (not full)
+            gain, doubts = where.gain(s, kind), where.doubts(s)
+            told.append(f"`{s}`{on} {kind} {gain}" + "".join(f", where {said}" for said in doubts.values()))
+            void = {"idle", "full"} if gain.excluded else {"idle", "untrained"}
+            weighed += [gain] * (not void & {*doubts})
         verdict = "undecided"
-        if all(g.excluded for g in weighed):
+        if weighed and all(g.excluded for g in weighed):
             verdict = "holds"
         elif any(g.counts for g in weighed):
-            verdict = "holds in part" if any(g.excluded for g in weighed) else "does not hold here"
+            verdict = "holds in part" if any(g.excluded for g in weighed) else NOT_HERE
         return Finding(verdict, f"minus `{BASE}`: {', '.join(told)}")
 
     return judge
@@ -110,7 +127,7 @@ def ranks(*systems: str) -> Judge:
         elif steps["ordered"] == {"lower"}:
             verdict = "with the future only"
         elif "higher" in steps["ordered"]:
-            verdict = "holds in part" if "lower" in steps["ordered"] else "does not hold here"
+            verdict = "holds in part" if "lower" in steps["ordered"] else NOT_HERE
         ours = (f"`{a}` minus `{b}`: {', '.join(f'{kind} {found[kind][i]}' for kind in KINDS)}"
                 for i, (a, b) in enumerate(pairs))  # fmt: skip
         return Finding(verdict, "; ".join(ours))
@@ -130,7 +147,7 @@ def best_of(systems: dict[str, str], best: str) -> Judge:
         elif sides["ordered"] == {"lower"}:
             verdict = "with the future only"
         elif "higher" in sides["ordered"]:
-            verdict = "does not hold here"
+            verdict = NOT_HERE
         losses = ", ".join(
             f"{label} {e.loss(s, 'ordered'):.2f} and {e.loss(s, 'honest'):.2f}" for label, s in systems.items()
         )
@@ -147,7 +164,7 @@ def _audits(e: Evidence, systems: tuple[str, ...], wanted: str) -> tuple[str, li
         return "holds", right
     if not {*found.values()} <= {"causal", "leaks"}:
         return "undecided", right
-    return "holds in part" if right else "does not hold here", right
+    return "holds in part" if right else NOT_HERE, right
 
 
 def leak(*systems: str) -> Judge:
@@ -192,7 +209,7 @@ def periods(claimed: tuple[float, ...]) -> Judge:
         means = [math.exp(-fmean(map(math.log, band))) for band in bands]
         verdict, how = "holds", "they moved to where the paper's are"
         if apart(means, claimed):
-            verdict, how = "does not hold here", "elsewhere than the paper's; ours learn faster"
+            verdict, how = NOT_HERE, "elsewhere than the paper's; ours learn faster"
         elif not apart(means, PERIODS):
             verdict, how = "undecided", "like the paper's, and still where they started"
         ours = ", ".join(f"{m:.1f} ({1 / max(b):.1f} to {1 / min(b):.1f})" for m, b in zip(means, bands, strict=True))
@@ -208,7 +225,7 @@ def coverage_law(e: Evidence) -> Finding:
         raise NoRun(f"a rank correlation of {len(systems)} systems that leak says nothing: it takes six")
     rho = spearman([e.coverage(s) for s in systems], [e.owed(s) for s in systems])
     chance = 1.96 / math.sqrt(len(systems) - 1)
-    verdict = "holds" if rho > chance else "undecided" if rho > 0 else "does not hold here"
+    verdict = "holds" if rho > chance else "undecided" if rho > 0 else NOT_HERE
     ours = f"rank correlation {rho:+.2f} over {len(systems)} leaking systems; by chance within ± {chance:.2f}"
     return Finding(verdict, ours)
 
@@ -236,7 +253,7 @@ def gap_rule(e: Evidence) -> Finding:
     elif any(right and not wrong for right, wrong, _ in score):
         verdict = "holds in part"
     elif any(wrong for _, wrong, _ in score):
-        verdict = "does not hold here"
+        verdict = NOT_HERE
     return Finding(verdict, "; ".join(ours))
 
 
@@ -250,7 +267,7 @@ def baseline(claimed: float) -> Judge:
         if not m.items() >= size.model.items() or steps < size.train.steps:
             return Finding("not tested", f"{ours}: less than the paper's size")
         near = abs(loss - claimed) < WORTH
-        return Finding("holds" if near else "does not hold here", ours)
+        return Finding("holds" if near else NOT_HERE, ours)
 
     return judge
 

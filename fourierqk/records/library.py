@@ -7,7 +7,7 @@ from fourierqk.checks import unknown_name
 from fourierqk.records.identity import fingerprint
 from fourierqk.storage import read_json
 
-__all__ = ["by_system", "folder", "leaf", "missing", "runs_in", "study"]
+__all__ = ["by_system", "folder", "leaf", "missing", "ngram_loss", "runs_in", "study"]
 
 
 def folder(name: str) -> Path:
@@ -30,6 +30,16 @@ def study(name: str) -> dict[str, list[dict[str, Any]]]:
     if bad:
         raise ValueError(f"{name!r} is no study: {'; '.join(bad)}")
     return by_system(records)
+
+
+def ngram_loss(sha256: str | None, order: int = 3) -> float | None:
+    """The ordered loss of the n-gram table (`fourierqk.ngram`) that is recorded for a text; None where none is.
+
+    sha256: of the corpus, as its runs have it. Nats per token.
+    """
+    tables = (read_json(path) for path in sorted(folder("ngrams").glob("*.json")))
+    found = (t["losses"][str(order)]["ordered"]["mean"] for t in tables if t["corpus"]["sha256"] == sha256)
+    return next(found, None)
 
 
 def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
