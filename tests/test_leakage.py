@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 from fourierqk.data.corpus import Corpus, verse
 from fourierqk.losses import (
+    Difference,
+    Floor,
     Loss,
+    ShuffledGap,
     floor,
     floors,
     honest_loss,
@@ -120,6 +123,17 @@ def test_shuffled_gap() -> None:
     assert leak.below and leak.shuffled.mean == pytest.approx(math.log(V) / T, abs=1e-6)
     assert not honest.below and abs(honest.shuffled.mean - honest.unigram) < 4 * honest.shuffled.se
     assert honest.gap == honest.shuffled.mean - honest.ordered.mean and "below it" in str(leak)
+
+
+@pytest.mark.parametrize("se, mean, below", [(0.01, -0.039, False), (0.01, -0.041, True), (0.01, 0.041, False),
+                                             (0.0, -9e-6, False), (0.0, -1.1e-5, True), (math.inf, -1.0, False)])  # fmt: skip
+def test_below_a_floor_means_by_four_standard_errors_and_more_than_rounding(se: float, mean: float, below: bool) -> None:
+    shuffled = Loss(3 + mean, se, torch.tensor([]))
+    difference = Difference(mean, se, mean, mean)
+    for found in (difference, Floor("dice", shuffled, 3.0, difference), ShuffledGap(shuffled, shuffled, 3.0)):
+        assert found.below is below
+        if found is not difference:
+            assert ("reads the future" in str(found)) is below and ("finds nothing" in str(found)) is not below
 
 
 def test_differences_are_paired() -> None:
