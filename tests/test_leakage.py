@@ -125,9 +125,12 @@ def test_shuffled_gap() -> None:
     assert honest.gap == honest.shuffled.mean - honest.ordered.mean and "below it" in str(leak)
 
 
-@pytest.mark.parametrize("se, mean, below", [(0.01, -0.039, False), (0.01, -0.041, True), (0.01, 0.041, False),
-                                             (0.0, -9e-6, False), (0.0, -1.1e-5, True), (math.inf, -1.0, False)])  # fmt: skip
-def test_below_a_floor_means_by_four_standard_errors_and_more_than_rounding(se: float, mean: float, below: bool) -> None:
+@pytest.mark.parametrize(
+    ("mean", "se", "below"),
+    [(-0.039, 0.01, False), (-0.041, 0.01, True), (0.041, 0.01, False), (-9e-6, 0.0, False), (-1.1e-5, 0.0, True),
+     (-1.0, math.inf, False)],
+)  # fmt: skip
+def test_below_a_floor_is_by_four_standard_errors_and_more_than_rounding(mean: float, se: float, below: bool) -> None:
     shuffled = Loss(3 + mean, se, torch.tensor([]))
     difference = Difference(mean, se, mean, mean)
     for found in (difference, Floor("dice", shuffled, 3.0, difference), ShuffledGap(shuffled, shuffled, 3.0)):
