@@ -75,7 +75,7 @@ class Unit(Filter):
             raise ValueError(f"gain {gain} must be a finite number above 0")
         self.inner, self.gain = inner, float(gain)
         if not (self._energy(GRID) > 0).all():
-            raise ValueError(f"{inner} answers nothing on a grid of {GRID} tokens: a zero response has no gain")
+            raise ValueError(f"{inner} passes nothing on a grid of {GRID} tokens: a zero response has no gain")
 
     def _energy(self, n: int) -> Tensor:
         energy = self.inner.impulse(self.inner.span(n)).abs().square().sum(-1)  # (heads | 1,), K in front for a bank

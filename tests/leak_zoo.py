@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fourierqk.filters import Gaussian
-from fourierqk.specimens.models import Do, hidden
+from fourierqk.specimens.models import Do, causal_mask
 
 V, C = 13, 8  # tokens, channels
 
@@ -33,7 +33,7 @@ class Net(nn.Module):
 
 def mask(n: int, like: Tensor) -> Tensor:
     """0 where s <= t, minus infinity where s > t."""
-    return hidden(n).to(like)
+    return causal_mask(n).to(like)
 
 
 class Attend(nn.Module):

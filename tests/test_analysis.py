@@ -656,9 +656,9 @@ def complain() -> dict:
         "reach of a model": (lambda: reach(model, 8), "got GPT"),
         "reach of a channel map": (lambda: reach(RandomRotation(4), 8), "got RandomRotation"),
         "periods over channels": (lambda: learned_periods(GPT(CFG, ChannelFilter(Gaussian(learn=True)))), "learn=True"),
-        "coverage of silence": (lambda: coverage(MexicanHat(), 1), "answers nothing"),
-        "reach of silence": (lambda: reach(MexicanHat(), 1), "answers nothing"),
-        "future of silence": (lambda: future_share(Boxcar(9, 9, 8), 8), "answers nothing"),
+        "coverage of silence": (lambda: coverage(MexicanHat(), 1), "passes nothing"),
+        "reach of silence": (lambda: reach(MexicanHat(), 1), "passes nothing"),
+        "future of silence": (lambda: future_share(Boxcar(9, 9, 8), 8), "passes nothing"),
         "two axes": (lambda: SharedPhase()(torch.zeros(5, 3)), "(batch, heads, time, d)"),
         "token ids": (lambda: AmplitudeOnly()(torch.zeros(1, 2, 5, 3, dtype=torch.long)), "(batch, heads, time, d)"),
     }

@@ -20,7 +20,7 @@ def coverage(filter: Filter, n: int) -> Tensor:
     So AllPass has n // 2 + 1, a Tone 1, a Gaussian well inside the band sqrt(2 pi) widths. No gain matters.
     Raises ValueError where nothing passes.
     """
-    filter = _held(filter)
+    filter = _on_cpu(filter)
     f = torch.arange(check_count(n, "n") // 2 + 1, dtype=torch.float64) / n
     p = (filter.response(f).abs().double() ** 2 + filter.response(-f).abs().double() ** 2) / 2
     p = p.reshape(-1, *p.shape[-2:]).sum(0)  # over the filters of a bank
@@ -69,7 +69,7 @@ def _lags(filter: Filter, n: int) -> Tensor:
     Asked of `forward`, since an impulse response does not say whether its last lags are far past or near future:
     a delta at the first token, in the middle and at the last token.
     """
-    filter, n = _held(filter), check_count(n, "n")
+    filter, n = _on_cpu(filter), check_count(n, "n")
     half, heads = n // 2, filter.impulse(1).shape[-2]
     x = torch.zeros(3, heads, n, 1, dtype=torch.float64)
     x[0, :, 0] = x[1, :, half] = x[2, :, -1] = 1
@@ -86,7 +86,7 @@ def _lags(filter: Filter, n: int) -> Tensor:
     return energy
 
 
-def _held(filter: Filter) -> Filter:
+def _on_cpu(filter: Filter) -> Filter:
     """A copy on the CPU, where float64 exists, that draws nothing."""
     if not isinstance(filter, Filter):
         raise ValueError(f"expected a Filter along time, got {type(filter).__name__}: take the filter of one attention")
@@ -95,4 +95,4 @@ def _held(filter: Filter) -> Filter:
 
 def _check_energy(filter: Filter, n: int, energy: Tensor) -> None:
     if not (energy.sum(-1) > 0).all():
-        raise ValueError(f"{type(filter).__name__} answers nothing in a window of {n} tokens: take more tokens")
+        raise ValueError(f"{type(filter).__name__} passes nothing in a window of {n} tokens: take more tokens")

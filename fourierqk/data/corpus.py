@@ -56,7 +56,7 @@ class Corpus:
                 raise ValueError(f"{which} must be a tensor of int64 ids, of shape (N,), not {got}")
             if not len(ids):
                 raise ValueError(f"{which} is empty: a corpus needs text in both")
-            _within(ids, len(self.vocab), f" in {which}")
+            _check_ids(ids, len(self.vocab), f" in {which}")
         if self.oracle is not None and self.oracle.shape != self.val.shape:
             raise ValueError(f"the oracle judges {len(self.oracle)} tokens, the val split has {len(self.val)}")
 
@@ -110,7 +110,7 @@ class Corpus:
     def decode(self, ids: Tensor | Sequence[int]) -> str:
         """The text of ids (N,). ValueError for an id that stands for nothing."""
         ids = torch.as_tensor(ids, dtype=torch.int64)
-        _within(ids, len(self.vocab))
+        _check_ids(ids, len(self.vocab))
         return "".join(self.vocab[i] for i in ids.tolist())
 
     def characters(self, ids: Tensor) -> Tensor:
@@ -118,7 +118,7 @@ class Corpus:
 
         Exact on given windows (x, y): nats per character = all nats of y / characters(y).sum().
         """
-        _within(ids, len(self.vocab))
+        _check_ids(ids, len(self.vocab))
         return torch.tensor([len(token) for token in self.vocab])[ids]
 
     @property
@@ -164,7 +164,7 @@ def _cut(ids: Tensor, starts: Tensor, length: int) -> tuple[Tensor, Tensor]:
     return w[:, :-1], w[:, 1:]
 
 
-def _within(ids: Tensor, size: int, where: str = "") -> None:
+def _check_ids(ids: Tensor, size: int, where: str = "") -> None:
     if len(ids) and not (0 <= ids.min() and ids.max() < size):
         raise ValueError(f"ids{where} must lie between 0 and {size - 1}, got {ids.min()} to {ids.max()}")
 
@@ -192,18 +192,18 @@ def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> C
     network. The bytes must be the known ones wherever they come from. Raises FileNotFoundError or ValueError for a
     file that you named, ConnectionError when there is none and no mirror answers.
     """
-    _known(level)
+    _check_level(level)
     return _corpus("shakespeare", tinyshakespeare.read(path).decode("ascii"), level)
 
 
-def _known(level: str) -> None:
+def _check_level(level: str) -> None:
     if level not in LEVELS:
         raise ValueError(unknown_name("level", level, LEVELS))
 
 
 def _corpus(name: str, text: str, level: str) -> Corpus:
     """A corpus of a whole text: its first 90 % of characters is train. What is a word, train alone decides."""
-    _known(level)
+    _check_level(level)
     if len(text) < 10:
         raise ValueError(f"{name} is {'too short' if text else 'empty'}: {len(text)} characters, at least 10 needed")
     cut = len(text) * 9 // 10

@@ -198,12 +198,12 @@ _FAVOUR = 4  # a speaker takes each syllable of its own this many times as often
 Shares = list[tuple[str, float]]  # (text, probability)
 
 
-def _even(texts: Iterable[str]) -> Shares:
+def _uniform(texts: Iterable[str]) -> Shares:
     texts = list(texts)
     return [(t, 1 / len(texts)) for t in texts]
 
 
-def _lean(who: str) -> Shares:
+def _favoured(who: str) -> Shares:
     weights = {t: _FAVOUR if owner == who else 1 for owner, own in _FIRST.items() for t in own}
     return [(t, w / sum(weights.values())) for t, w in weights.items()]
 
@@ -217,23 +217,23 @@ def _verse() -> Grammar:
 
     def word(here: State, who: str, last: list[Choice]) -> None:
         """A word: two syllables, then one of the choices that end it and say what follows."""
-        rules[here] = [Choice(t, p, (*here, "second")) for t, p in _lean(who)]
-        rules[*here, "second"] = [Choice(t, p, (*here, "third")) for t, p in _even(_SECOND)]
+        rules[here] = [Choice(t, p, (*here, "second")) for t, p in _favoured(who)]
+        rules[*here, "second"] = [Choice(t, p, (*here, "third")) for t, p in _uniform(_SECOND)]
         rules[*here, "third"] = last
 
     def inner(after: State) -> list[Choice]:
-        return [Choice(t + " ", p, after) for t, p in _even(_THIRD)]
+        return [Choice(t + " ", p, after) for t, p in _uniform(_THIRD)]
 
     def closing(after: State, stops: Shares) -> list[Choice]:
-        return [Choice(t + stop + "\n", p * q, after) for t, p in _even(_THIRD) for stop, q in stops]
+        return [Choice(t + stop + "\n", p * q, after) for t, p in _uniform(_THIRD) for stop, q in stops]
 
     for who in _FIRST:
-        rules["cue", who] = [Choice(f"{s}: ", p, (s, 1, 2)) for s, p in _even(s for s in _FIRST if s != who)]
+        rules["cue", who] = [Choice(f"{s}: ", p, (s, 1, 2)) for s, p in _uniform(s for s in _FIRST if s != who)]
         word((who, 1, 2), who, inner((who, 1, 3)))
         word((who, 1, 3), who, closing((who, 2, 1), _FIRST_STOPS))
         word((who, 2, 1), who, inner((who, 2, 2)))
         word((who, 2, 2), who, inner((who, 2, 3)))
-        word((who, 2, 3), who, [Choice(t + "\n", p, (who, 3, 1, _vowel(t))) for t, p in _even(_THIRD)])
+        word((who, 2, 3), who, [Choice(t + "\n", p, (who, 3, 1, _vowel(t))) for t, p in _uniform(_THIRD)])
         for rhyme in "aeiou":  # remembered for two lines
             word((who, 3, 1, rhyme), who, inner((who, 3, 2, rhyme)))
             word((who, 3, 2, rhyme), who, inner((who, 3, 3, rhyme)))

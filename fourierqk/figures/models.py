@@ -11,14 +11,14 @@ from fourierqk.figures.draw import BASELINE, FUTURE, PAST, TEXT, say
 
 LOSS = "loss (nats per token)"
 # what an audit found -> colour, and a symbol for eyes that see no colours
-TRUTH = {"causal": (PAST, "circle"), "leaks": (FUTURE, "x")}
+STYLES = {"causal": (PAST, "circle"), "leaks": (FUTURE, "x")}
 
 
-def _truth(verdict: str) -> tuple[str, str]:
-    return TRUTH.get(verdict, (BASELINE, "diamond"))
+def _style(verdict: str) -> tuple[str, str]:
+    return STYLES.get(verdict, (BASELINE, "diamond"))
 
 
-def _levels(name: str, loss: np.ndarray) -> str:
+def _described(name: str, loss: np.ndarray) -> str:
     """Of a loss by position, what an alt text says."""
     return f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last"
 
@@ -51,7 +51,7 @@ def loss_by_position(losses: Mapping[str, object] | object, floor: object | None
     for name, colour in draw.colours(losses).items():
         loss = draw.signal(name, losses[name])
         draw.line(fig, np.arange(len(loss)), loss, name, colour, legend=len(losses) > 1 or floor is not None)
-        seen.append(_levels(name, loss))
+        seen.append(_described(name, loss))
     draw.floor(fig, seen, floor)
     return draw.alt(fig, "Loss by position", seen)
 
@@ -109,7 +109,7 @@ def gains(
     """
     fig, seen = draw.figure(xlabel, "", height=130 + 40 * len(differences)), []
     for name, d in differences.items():
-        colour, symbol = _truth(verdicts[name])
+        colour, symbol = _style(verdicts[name])
         x = draw.numbers(np.array(d["values"]))
         fig.add_scatter(
             x=x, y=[name] * len(x), mode="markers", marker=dict(color=colour, symbol="line-ns-open", size=9),
@@ -140,7 +140,7 @@ def scatter(
     """
     fig, seen = draw.figure(xlabel, ylabel, height=420), []
     for verdict in dict.fromkeys(verdicts[name] for name in points):
-        names, (colour, symbol) = [name for name in points if verdicts[name] == verdict], _truth(verdict)
+        names, (colour, symbol) = [name for name in points if verdicts[name] == verdict], _style(verdict)
         x, y = (draw.numbers(np.array(column)) for column in zip(*(points[name] for name in names), strict=True))
         marker = dict(color=colour, symbol=symbol, size=10)
         written = [name if name in labels else "" for name in names]
@@ -172,12 +172,12 @@ def panels(losses: Mapping[str, object], verdicts: Mapping[str, str], base: str,
     reference = draw.signal(base, losses[base])
     for i, name in enumerate(names):
         place = dict(row=1 + i // columns, col=1 + i % columns)
-        loss, (colour, _) = draw.signal(name, losses[name]), _truth(verdicts[name])
+        loss, (colour, _) = draw.signal(name, losses[name]), _style(verdicts[name])
         for label, y, c, width in ((base, reference, BASELINE, 1), (name, loss, colour, 2)):
             line = dict(color=c, width=width)
             fig.add_scatter(y=draw.numbers(y), mode="lines", name=label, line=line, showlegend=False, **place)
-        seen.append(_levels(name, loss))
-    seen.append(_levels(base, reference))
+        seen.append(_described(name, loss))
+    seen.append(_described(base, reference))
     fig.update_annotations(font_size=12)
     fig.update_xaxes(title="position (tokens)", row=rows).update_yaxes(title="loss (nats)", col=1)
     return draw.alt(fig, f"Loss by position, a panel a system, each beside {base}", seen)

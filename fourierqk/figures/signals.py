@@ -51,7 +51,7 @@ def impulse(filters: Filter | Mapping[str, Filter], n: int = 64, head: int = 0) 
     fig = make_subplots(len(filters), 1, shared_xaxes=True, vertical_spacing=0.3 / len(filters), subplot_titles=titles)
     lag = np.arange(-n, n)
     for row, (name, filter) in enumerate(filters.items(), 1):
-        h = _echo(filter, n, head)  # (d', 2 n)
+        h = _impulse(filter, n, head)  # (d', 2 n)
         for i, h_i in enumerate(h):
             for side, colour, part in (("past", PAST, lag >= 0), ("future", FUTURE, lag < 0)):
                 style = dict(type="bar", marker=dict(color=colour, line=dict(width=0)))
@@ -70,7 +70,7 @@ def impulse(filters: Filter | Mapping[str, Filter], n: int = 64, head: int = 0) 
 _DASHES = ("solid", "dot", "dash", "dashdot")
 
 
-def _echo(filter: Filter, n: int, head: int) -> np.ndarray:
+def _impulse(filter: Filter, n: int, head: int) -> np.ndarray:
     """(d', 2 n): what one head of a filter makes of a single 1 at time n."""
     with torch.no_grad():
         heads = filter.response(grid(2 * n, filter._like)).shape[-2]

@@ -18,10 +18,10 @@ from torch import Tensor, nn
 from fourierqk.checks import unknown_name
 from fourierqk.model import GPTConfig, LanguageModel
 
-__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "convolved", "hidden", "peek", "specimen"]
+__all__ = ["SPECIMENS", "Attend", "Beside", "Specimen", "causal_mask", "convolved", "peek", "specimen"]
 
 
-def hidden(n: int) -> Tensor:
+def causal_mask(n: int) -> Tensor:
     """The causal mask (n, n), to be added to scores: 0 where s <= t, minus infinity where s > t."""
     return torch.full((n, n), -math.inf).triu(1)
 
@@ -29,15 +29,15 @@ def hidden(n: int) -> Tensor:
 class Attend(nn.Module):
     """One head of attention written out. bias(T) -> (T, T), added to the scores: what must not be heard."""
 
-    def __init__(self, width: int, bias: Callable[[int], Tensor] = hidden, grow: bool = False) -> None:
+    def __init__(self, width: int, bias: Callable[[int], Tensor] = causal_mask, log_length: bool = False) -> None:
         super().__init__()
         self.q, self.k, self.v = (nn.Linear(width, width, bias=False) for _ in range(3))
-        self.bias, self.grow = bias, grow
+        self.bias, self.log_length = bias, log_length
 
     def forward(self, x: Tensor) -> Tensor:
         n, d = x.shape[1:]
         s = self.q(x) @ self.k(x).mT / math.sqrt(d)  # (B, T, T)
-        s = s * math.log(n) if self.grow else s  # sharper in a longer text
+        s = s * math.log(n) if self.log_length else s  # sharper in a longer text
         return (s + self.bias(n).to(s)).softmax(-1) @ self.v(x)  # (B, T, T) x (B, T, C) -> (B, T, C)
 
 
@@ -131,7 +131,7 @@ _LEAKING = {
     "no mask": ("attention that forgot its mask",
                 lambda c: Attend(c, lambda n: torch.zeros(n, n))),
     "mask of -10": ("a mask that is finite: what it hides weighs e^-10",
-                    lambda c: Attend(c, lambda n: hidden(n).clamp(min=-10))),
+                    lambda c: Attend(c, lambda n: causal_mask(n).clamp(min=-10))),
     "mean over the text": ("a convolution plus the mean of all tokens",
                            _beside(mean)),
     "centred convolution": ("a convolution plus the mean of three neighbours",
@@ -157,7 +157,7 @@ _CAUSAL = {
     "live dropout": ("a convolution plus noise that is never switched off",
                      _beside(lambda x: F.dropout(x, 0.1, training=True))),
     "log-length scores": ("attention whose scores grow with the length of the text",
-                          lambda c: Attend(c, grow=True)),
+                          lambda c: Attend(c, log_length=True)),
 }  # fmt: skip
 SPECIMENS: dict[str, Specimen] = {
     name: Specimen(name, summary, leaks, mixer)

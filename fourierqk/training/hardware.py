@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-__all__ = ["describe", "mix", "own_generator", "peak_memory", "pick_device", "pick_precision"]
+__all__ = ["describe", "combine_seeds", "own_generator", "peak_memory", "pick_device", "pick_precision"]
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -51,7 +51,7 @@ def peak_memory(device: torch.device) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def mix(*numbers: int) -> int:
+def combine_seeds(*numbers: int) -> int:
     """One 32-bit seed from several whole numbers, so that neighbours give unrelated streams."""
     return int(np.random.SeedSequence(numbers).generate_state(1)[0])
 

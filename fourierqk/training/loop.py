@@ -22,7 +22,7 @@ from fourierqk.model import GPTConfig, filter_parameters
 from fourierqk.progress import progress_bar
 from fourierqk.storage import hold, read_json, sweep
 from fourierqk.training import checkpoint
-from fourierqk.training.hardware import describe, mix, own_generator, peak_memory, pick_device, pick_precision
+from fourierqk.training.hardware import combine_seeds, describe, own_generator, peak_memory, pick_device, pick_precision
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import build
 
@@ -110,7 +110,7 @@ def train(
         done = history.steps[-1] if history.steps else 0
         batches = corpus.batches("train", cfg.batch, length, cfg.seed, start=done)
         with progress_bar(progress, cfg.steps, done) as bar:
-            run.go_on(done, batches, generator, bar)
+            run.finish(done, batches, generator, bar)
     model.load_state_dict(run.best)
     model.eval()
     return history
@@ -166,7 +166,7 @@ class _Run:
                 record.unlink()  # of the run that this one replaces
             self.save(finished=False)
 
-    def go_on(self, done: int, batches: Iterator, generator: torch.Generator, bar: Any) -> None:
+    def finish(self, done: int, batches: Iterator, generator: torch.Generator, bar: Any) -> None:
         """Train from step `done` to the end, from one evaluation and checkpoint to the next."""
         cfg, history = self.cfg, self.history
         while done < cfg.steps:
@@ -187,7 +187,7 @@ class _Run:
         self.history.device, self.history.precision = describe(device), precision
         self.model.train()
         for step in range(start, stop):
-            generator.manual_seed(mix(cfg.seed, step))  # dropout draws from it
+            generator.manual_seed(combine_seeds(cfg.seed, step))  # dropout draws from it
             for group in self.opt.param_groups:
                 group["lr"] = group["peak"] * lr_schedule(step, cfg)
             x, y = (t.to(device, non_blocking=True) for t in next(batches))
