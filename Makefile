@@ -26,7 +26,7 @@ help:
 	@echo "make test       build the book, then run every test; with FAST=1, the fast ones alone"
 	@echo "make lab        JupyterLab on the chapters"
 	@echo "make notebooks  write each chapter's .ipynb from its .md"
-	@echo "make lint       check the style with ruff"
+	@echo "make lint       check the style with ruff, the types with mypy"
 	@echo "make clean      remove what was built; the environment stays"
 
 # --- the environment: a stamp remembers what was installed, so a second run installs nothing
@@ -70,6 +70,7 @@ notebooks: $(VENV)/installed
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check
+	$(BIN)/mypy
 
 clean:
-	rm -rf book/_build dist build .pytest_cache .ruff_cache
+	rm -rf book/_build dist build .pytest_cache .ruff_cache .mypy_cache

@@ -27,7 +27,7 @@ _LEAVES = (
 )  # fmt: skip
 _CONTAINERS = (dict, OrderedDict, list, tuple, set, frozenset)  # a module keeps a dozen empty ones
 
-Model = Callable[[Tensor], Any]  # ids (B, T) -> logits (B, T, V), or a tuple, dict or object that holds them
+Model = Callable[..., Any]  # ids (B, T) -> logits (B, T, V), or a tuple, dict or object that holds them
 
 
 def roots(model: Model) -> list[nn.Module]:
@@ -36,7 +36,9 @@ def roots(model: Model) -> list[nn.Module]:
     Itself, the object of a bound method, what a function closes over, what any of these keep in attributes and
     containers. A module inside another is found with it.
     """
-    found, seen, todo = [], set(), deque([model])
+    found: list[nn.Module] = []
+    seen: set[int] = set()
+    todo: deque[Any] = deque([model])
     while todo and len(seen) < SEARCHED:
         x = todo.popleft()
         if id(x) in seen:
@@ -125,6 +127,7 @@ class Adapter:
     @contextmanager
     def restored(self) -> Iterator[None]:
         """At rest, with weights, buffers and every random generator put back afterwards."""
+        state: list[tuple[dict[str, Any], str, Tensor, Tensor]]
         state = [(held, name, t, t.detach().clone()) for m in self.modules for held in (m._parameters, m._buffers)
                  for name, t in held.items() if t is not None]  # fmt: skip
         devices = [self.device] if self.device.type == "cuda" else []

@@ -77,6 +77,8 @@ class RandomRotation(ChannelMap):
     by R_q^T R_k gives the same scores: what such a model can say, base-dot can.
     """
 
+    rotation: Tensor  # (heads, d, d)
+
     def __init__(self, d: int, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.d, self.seed = check_count(d, "d"), seed
@@ -89,7 +91,7 @@ class RandomRotation(ChannelMap):
         _check_width(d, self.d)
         return self.rotation
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"d": self.d, "heads": len(self.rotation), "seed": self.seed}
 
 
@@ -101,6 +103,8 @@ class RandomProjection(ChannelMap):
     with queries and keys of `rank` channels a head: what it tests is the narrower head.
     """
 
+    directions: Tensor  # (heads, rank, d)
+
     def __init__(self, d: int, rank: int, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.d, self.rank, self.seed = check_count(d, "d"), check_count(rank, "rank", most=d), seed
@@ -111,7 +115,7 @@ class RandomProjection(ChannelMap):
         _check_width(d, self.d)
         return self.directions
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"d": self.d, "rank": self.rank, "heads": len(self.directions), "seed": self.seed}
 
 

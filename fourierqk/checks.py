@@ -8,7 +8,7 @@ __all__ = ["check_count", "unknown_name"]
 
 def check_count(value: object, name: str, least: int = 1, most: float | None = None) -> int:
     """`value` as an int. ValueError unless it is a whole number (2, not 2.0), at least `least` and at most `most`."""
-    if not isinstance(value, Integral) or value < least or (most is not None and value > most):
+    if not isinstance(value, Integral) or int(value) < least or (most is not None and int(value) > most):
         limit = "" if most is None else f" and at most {most}"
         raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}{limit}")
     return int(value)

@@ -303,13 +303,14 @@ def _subject(
 @contextmanager
 def _failures(*more: type[Exception]) -> Iterator[None]:
     """Turn what a user can put right into one line and exit status 2 (1: the training itself broke)."""
+    expected: tuple[type[Exception], ...] = (ValueError, OSError, ImportError, *more)
     try:
         yield
     except KeyboardInterrupt:
         _stop("stopped. The same command goes on from the last evaluation", 130)
     except FloatingPointError as e:
         _stop(str(e), 2 if more else 1)
-    except (ValueError, OSError, ImportError, *more) as e:
+    except expected as e:
         said = str(getattr(e, "strerror", None) or e).replace("resume=False", "--restart")
         _stop(said if isinstance(e, ValueError | OSError) or not more else f"{type(e).__name__}: {said}", 2)
 

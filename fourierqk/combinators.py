@@ -1,5 +1,8 @@
 """Filters made of other filters, and the shelf with one example of each filter of the library."""
 import math
+from collections.abc import Sequence
+from functools import reduce
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +42,7 @@ class Causal(CausalFilter):
     def kernel(self) -> Tensor:
         return self.inner.impulse(GRID)[..., : self.taps]
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"taps": self.taps}
 
 
@@ -57,7 +60,7 @@ class SlidingDFT(CausalFilter):
     def kernel(self) -> Tensor:
         return self.inner.impulse(self.window)
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"window": self.window}
 
 
@@ -97,7 +100,7 @@ class Unit(Filter):
         z = precise(x)
         return (self._scale(x.shape[-2])[:, None, None] * self.inner(z)).to(x.dtype)
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"gain": self.gain}
 
 
@@ -107,10 +110,12 @@ class Bank(Filter):
     The features carry 1 / sqrt(K), which makes the score the mean of the K scores, without cross terms.
     """
 
+    filters: Sequence[Filter]
+
     def __init__(self, *filters: Filter) -> None:
         super().__init__()
         _check_heads(filters, "bank")
-        self.filters = nn.ModuleList(filters)
+        self.filters = cast(Sequence[Filter], nn.ModuleList(filters))
 
     def _stack(self, parts: list[Tensor]) -> Tensor:
         heads = max(p.shape[-2] for p in parts)
@@ -127,9 +132,10 @@ class Bank(Filter):
         return _span(self.filters, n)
 
     def forward(self, x: Tensor) -> Tensor:
-        if all(isinstance(h, CircularFilter) for h in self.filters):
-            return CircularFilter.forward(self, x)  # one forward transform serves the whole bank
-        features = torch.cat([h(precise(x)) for h in self.filters], -1)  # (B, heads, T, sum of d')
+        z = precise(x)
+        if all(isinstance(h, CircularFilter) for h in self.filters):  # one forward transform serves the whole bank
+            return circular(z, self.response(grid(x.shape[-2], z))).to(x.dtype)
+        features = torch.cat([h(z) for h in self.filters], -1)  # (B, heads, T, sum of d')
         return (features / math.sqrt(len(self.filters))).to(x.dtype)
 
 
@@ -139,6 +145,8 @@ class Sum(Filter):
     The filters must be real and single; put others side by side in a `Bank`.
     """
 
+    filters: Sequence[Filter]
+
     def __init__(self, *filters: Filter) -> None:
         super().__init__()
         _check_heads(filters, "sum")
@@ -147,22 +155,22 @@ class Sum(Filter):
                 "what is added must be real and keep d, so neither a complex filter nor a bank: "
                 "use Bank(AllPass(), inner), or another bank, instead"
             )
-        self.filters = nn.ModuleList(filters)
+        self.filters = cast(Sequence[Filter], nn.ModuleList(filters))
 
     def response(self, f: Tensor) -> Tensor:
-        return sum(h.response(f) for h in self.filters)
+        return reduce(torch.add, (h.response(f) for h in self.filters))
 
     def impulse(self, n: int) -> Tensor:
-        return sum(h.impulse(n) for h in self.filters)
+        return reduce(torch.add, (h.impulse(n) for h in self.filters))
 
     def span(self, n: int) -> int:
         return _span(self.filters, n)
 
     def forward(self, x: Tensor) -> Tensor:
-        if all(isinstance(h, CircularFilter) for h in self.filters):
-            return CircularFilter.forward(self, x)
         z = precise(x)
-        return sum(h(z) for h in self.filters).to(x.dtype)
+        if all(isinstance(h, CircularFilter) for h in self.filters):
+            return circular(z, self.response(grid(x.shape[-2], z))).to(x.dtype)
+        return reduce(torch.add, (h(z) for h in self.filters)).to(x.dtype)
 
 
 class Residual(Sum):
@@ -215,6 +223,8 @@ class PhaseRandomised(Filter):
     the 513 frequencies of a DFT of 1024 tokens, of which any other frequency takes the nearest.
     """
 
+    angles: Tensor  # (heads, GRID // 2 + 1)
+
     def __init__(self, inner: Filter, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.inner, self.heads, self.seed = inner, check_count(heads, "heads"), seed
@@ -255,7 +265,7 @@ class PhaseRandomised(Filter):
             angles = self._draw(z)
         return circular(z, self.response(f) if angles is None else self._rotated(f, angles)).to(x.dtype)
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"heads": self.heads, "seed": self.seed}
 
 
@@ -267,7 +277,7 @@ def _check_heads(filters: tuple[Filter, ...], what: str) -> None:
         raise ValueError(f"the filters of a {what} have {heads} heads: give all the same number, or 1")
 
 
-def _span(filters: nn.ModuleList, n: int) -> int:
+def _span(filters: Sequence[Filter], n: int) -> int:
     """That of a tone, which is the running text, if there is one among them."""
     return n if any(h.span(n) != GRID for h in filters) else GRID
 

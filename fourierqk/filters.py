@@ -73,6 +73,8 @@ class FeatureMap(nn.Module):
 class Filter(FeatureMap):
     """A linear, time-invariant feature map along time (abstract)."""
 
+    _like: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("_like", torch.empty(0), persistent=False)  # where the filter lives, and its precision
@@ -184,7 +186,7 @@ class Tone(CircularFilter):
         nearest = f[(f - self.freq).abs().argmin()]
         return (f == nearest).to(f.dtype)[None]
 
-    def settings(self) -> dict[str, float]:
+    def settings(self) -> dict[str, object]:
         return {"freq": self.freq}
 
     def span(self, n: int) -> int:
@@ -235,6 +237,9 @@ class RandomBands(CircularFilter):
     Per head a centre c uniform in [1/128, 0.26] cycles per token and a width of 0.15 c + 1/128.
     """
 
+    centre: Tensor  # (heads, 1)
+    width: Tensor
+
     def __init__(self, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
         self.seed = seed
@@ -253,6 +258,8 @@ class RandomBands(CircularFilter):
 
 class _Half(CausalFilter):
     """The causal half, t = 0 .. taps - 1, of a shape centred on lag 0 and stretched by a scale (abstract)."""
+
+    _a: Tensor
 
     def __init__(self, scale: float | Sequence[float] = 8.0, taps: int = 128) -> None:
         super().__init__()
@@ -338,13 +345,13 @@ class MorletCorrelation(CircularFilter):
 
 def _centre_frequency(scale: float | Sequence[float], omega0: float) -> Tensor:
     """The centre frequency of a Morlet wavelet, omega0 / (2 pi scale) cycles per token, one a head."""
-    scale = per_head(scale, 1)
-    if not (scale > omega0 / math.pi).all() or not omega0 > 0:
+    a = per_head(scale, 1)
+    if not (a > omega0 / math.pi).all() or not omega0 > 0:
         raise ValueError(
-            f"scale {scale.flatten().tolist()} with omega0 = {omega0} puts the centre, omega0 / (2 pi scale), "
+            f"scale {a.flatten().tolist()} with omega0 = {omega0} puts the centre, omega0 / (2 pi scale), "
             "outside (0, 1/2) cycles per token: take omega0 > 0 and a scale above omega0 / pi"
         )
-    return omega0 / (2 * math.pi * scale)
+    return omega0 / (2 * math.pi * a)
 
 
 def _wavelet(centre: Centre, omega0: float) -> dict[str, object]:

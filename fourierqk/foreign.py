@@ -52,7 +52,7 @@ def _run(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.parent.resolve()))  # its own imports are beside it
     sys.modules.setdefault(path.stem, module)  # dataclasses look their module up
     try:
-        spec.loader.exec_module(module)
+        spec.loader.exec_module(module)  # type: ignore[union-attr]  # a .py file has one
     except SystemExit as e:
         raise ValueError(f"{path} ends the program when it is run ({e.code}): guard it with `if __name__ ...`") from e
     except ImportError as e:

@@ -157,7 +157,7 @@ def loss_by_position(
     where the future runs out. The last value estimates `honest_loss`; its mean is `ordered_loss`.
     """
     _, x, y, _ = _windows(corpus, windows, _length(model, length), seed)
-    return sum(v.sum(0) for v in _nats(model, x, y)) / windows
+    return torch.stack([v.sum(0) for v in _nats(model, x, y)]).sum(0) / windows
 
 
 def _ends(windows: int, length: int, seed: int) -> Tensor:
@@ -234,15 +234,15 @@ def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int 
     No honest model beats the oracle on held-out text. `.below` says whether this one does, by more than 4 standard
     errors. ValueError for a corpus whose true entropy nobody knows.
     """
-    if corpus.oracle is None:
-        raise ValueError(f"the corpus {corpus.name!r} has no known entropy, hence no floor: use verse()")
     length = _length(model, length)
-    ordered = ordered_loss(model, corpus, length, windows, seed)
-    return _difference(ordered.values - _oracle(corpus, length, windows, seed))
+    oracle = _oracle(corpus, length, windows, seed)
+    return _difference(ordered_loss(model, corpus, length, windows, seed).values - oracle)
 
 
 def _oracle(corpus: Corpus, length: int, windows: int, seed: int) -> Tensor:
     """What the best possible predictor pays in each window of `ordered_loss` -> (windows,) float64."""
+    if corpus.oracle is None:
+        raise ValueError(f"the corpus {corpus.name!r} has no known entropy, hence no floor: use verse()")
     starts, *_ = _windows(corpus, windows, length, seed)
     return corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1).double()  # y is x shifted by one
 

@@ -20,6 +20,8 @@ class NGram(nn.Module):
     ids: (N,) of the training text. ValueError where the table of `order` would not fit into memory.
     """
 
+    log1: Tensor  # (V,), and so on: logn is (V,) * n
+
     def __init__(self, ids: Tensor, vocab_size: int, order: int = 3) -> None:
         super().__init__()
         if check_count(vocab_size, "vocab_size") ** check_count(order, "order") > CELLS:

@@ -110,7 +110,7 @@ def check_width(w: float) -> float:
     return float(w)
 
 
-def shown(value: float | Sequence[float] | Tensor) -> str:
+def shown(value: object) -> str:
     """A setting in a line of text, to three digits: one value, or the lowest and the highest of several heads."""
     v = torch.as_tensor(value).detach()
     low, high = (f"{x:.3g}" if isinstance(x, float) else str(x) for x in (v.min().item(), v.max().item()))

@@ -149,7 +149,8 @@ def surrogates(model: nn.Module, kind: Surrogate) -> Iterator[nn.Module]:
 
 def _hook(layer: Attention, index: int, kind: Surrogate, context: SimpleNamespace) -> Iterator[RemovableHandle]:
     """Replace what the filter answers, twice per call of its attention: first the queries, then the keys."""
-    steps, streams = itertools.count(1), iter(())
+    steps = itertools.count(1)
+    streams: Iterator[Stream] = iter(())
 
     def begin(module: nn.Module, args: tuple) -> None:
         nonlocal streams

@@ -1,6 +1,7 @@
 """One set of weights under probes, and what they show: the future, round-off, or too little to tell."""
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -57,7 +58,8 @@ def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Examination:
     In float32 a large number swallows a small one, and round-off may be loud: float64 hears more.
     """
     rounds: list[Probed] = []
-    coarse = worst = None
+    worst: Probed | None = None
+    coarse: Any = None
     for plan in plans:
         rounds.append((plan, probe(subject, plan, bench)))
         last, worst = worst, _worst(rounds)
@@ -109,7 +111,8 @@ def _judge(subject: Subject, rounds: list[Probed], bench: Bench, repeat: Repeat)
     """Whether movements repeat in other roundings."""
     plan, movement = _worst(rounds)
     p = int(movement.rel.argmax())
-    rel, replays, steady = movement.rel[p].item(), (Replay(subject, plan.pair(p)),), Steadiness(False)
+    rel, steady = movement.rel[p].item(), Steadiness(False)
+    replays: tuple[Replay, ...] = (Replay(subject, plan.pair(p)),)
     if rel:
         try:
             steady, replays = repeat(subject, rounds, bench, movement.after[p].item())
@@ -176,7 +179,7 @@ def _repeated(
     pairs = _suspects(rounds, max(1, min(most, limits.ELEMENTS // (4 * one.numel()))))
     texts = [torch.stack(part) for part in zip(*((p.base, p.text) for p in pairs), strict=True)]
     cuts = torch.tensor([p.cut for p in pairs])
-    steady = steadiness(lambda key: _moves(rounded(key), *texts, cuts, bench), after)
+    steady = steadiness(lambda key: _moves(rounded(key), texts[0], texts[1], cuts, bench), after)
     ends = (cuts * one[-1]).cumsum(0)
     which = 0 if steady.which is None else int(torch.searchsorted(ends, steady.which, right=True))
     return steady, tuple(Replay(subject, p) for p in (pairs[which], *pairs[:which], *pairs[which + 1 :]))
@@ -221,7 +224,7 @@ def rerandomised(subject: Subject) -> Subject | None:
         return None
     rng = torch.Generator().manual_seed(subject.seed)
     with torch.no_grad():
-        for p in fresh.adapter.model.parameters():
+        for p in fresh.adapter.model.parameters():  # type: ignore[attr-defined]  # what can be copied is a module
             if p.requires_grad and p.is_floating_point() and p.numel():
                 _redraw(p, rng)
     return fresh

@@ -35,7 +35,8 @@ def locate(replay: Replay) -> Location | None:
     A choice between equals can change with the rounding. So, where no movement repeats, what moves far out of perfect
     stillness will do.
     """
-    calls, jumps = [], []
+    calls: list[_Call] = []
+    jumps: list[Location] = []
     try:
         replay.movements(0)
         for i, path in enumerate(replay.calls):

@@ -78,7 +78,7 @@ def probe(subject: Subject, plan: Plan, bench: Bench) -> Movement:
     rows = rows // k * k if rows >= k else rows  # whole rounds of bases: every batch has the same base rows, run once
     order = torch.arange(len(plan)) if rows >= k else plan.base.argsort(stable=True)
     size = torch.empty(len(plan), plan.bases.shape[1], dtype=torch.float64)
-    known, reference = None, None
+    known: Tensor | None = None
     for part in order.split(rows):
         padded = torch.cat([part, part[-1:].expand(rows - len(part))])
         base = plan.base[padded]

@@ -74,7 +74,8 @@ def plan_redraws(vocab_size: int, length: int, draws: int, seed: int, text: Tens
     rng = torch.Generator().manual_seed(seed)
     bases, weights = _bases(vocab_size, length, text, rng)
     deck = torch.randperm(vocab_size, generator=rng).tolist()  # so that every token gets its turn
-    ids, cut, kind = [], [], []
+    ids: list[Tensor] = []
+    cut, kind = [], []
     for c in cuts(length, seed):
         for j in range(draws):
             x, p = bases[len(ids) % len(bases)], len(ids)

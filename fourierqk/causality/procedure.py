@@ -136,8 +136,8 @@ def _subject(adapter: Adapter, seed: int) -> tuple[Subject, list[str]]:
         kind = "a model that cannot be copied" if isinstance(adapter.model, nn.Module) else "a function, not a module"
         note = f"{kind}: judged in its own precision and with these weights alone; what is switched off is not seen"
         return Subject(adapter, seed), [note]
-    if own.eps > torch.finfo(torch.float32).eps:
-        return own.copied(torch.float32), ["half-precision weights: a float32 copy was judged"]
+    if own.eps > torch.finfo(torch.float32).eps and (finer := own.copied(torch.float32)):
+        return finer, ["half-precision weights: a float32 copy was judged"]
     return own, []
 
 
@@ -154,7 +154,7 @@ def _at(adapter: Adapter, ask: _Question, tick: Callable[[int], object]) -> Audi
         realised = _alone(held, [edits, few], bench) or realised
     if realised.verdict != "leaks":
         fresh = rerandomised(held.subject)
-        structural = fresh and _examined(fresh, [few], bench)
+        structural = _examined(fresh, [few], bench) if fresh else None
     return conclude(realised, structural, edits, replace(held, bench=bench, notes=(*held.notes, *notes)))
 
 

@@ -1,6 +1,8 @@
 """One probe and its base in several roundings, with what every module reads and writes in them."""
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +19,7 @@ from fourierqk.causality.subject import Roundings, Subject
 __all__ = ["INPUTS", "OUTPUTS", "Replay", "Slot", "UnpairedError"]
 
 INPUTS, OUTPUTS = 1, 2
-_Trace = list[tuple[str, list[Tensor], list[Tensor]]]  # module calls in order of completion: path, inputs, outputs
+_Trace = list[tuple[Any, ...]]  # module calls in order of completion: path, inputs, outputs
 
 
 class UnpairedError(Exception):
@@ -134,7 +136,7 @@ def _traced(subject: Subject, ids: Tensor) -> tuple[Tensor, _Trace]:
     def enter(module: nn.Module, args: tuple, kwargs: dict) -> None:
         pending.append(_tensors((args, kwargs)))  # cloned on entry: a module may work in place
 
-    def leave(path: str):
+    def leave(path: str) -> Callable[..., None]:
         return lambda module, args, kwargs, out: calls.append((path, pending.pop(), _tensors(out)))
 
     for root in adapter.roots:

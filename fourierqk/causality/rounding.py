@@ -5,6 +5,7 @@ about as much as its own precision allows. What a model computes then scatters b
 precision, its amplitudes and its transforms; what it depends on stays.
 """
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -63,7 +64,7 @@ class Rounding(TorchDispatchMode):
         self.step = 0
         return super().__enter__()
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         self.step += 1
         read = [*_dense(args), *_dense((kwargs or {}).values())]
@@ -85,7 +86,7 @@ def _dense(values: Iterable) -> Iterator[Tensor]:
             yield from _dense(x)
 
 
-def _mixed(func, args: tuple, out: Tensor) -> tuple[int, ...]:
+def _mixed(func: Any, args: tuple, out: Tensor) -> tuple[int, ...]:
     """The axes along which an operation mixes all numbers at once."""
     name = func._schema.name
     if name.startswith("aten::_fft_"):

@@ -4,6 +4,7 @@ import random
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -55,7 +56,8 @@ class Subject:
             return None
         eps = self.eps or eps_of(*adapter.weights)
         if dtype:  # .to(dtype) would drop imaginary parts
-            adapter.model.double() if dtype == torch.float64 else adapter.model.float()
+            model: Any = adapter.model
+            model.double() if dtype == torch.float64 else model.float()
         return replace(self, adapter=adapter, eps=eps)
 
 

@@ -215,7 +215,7 @@ def _vowel(syllable: str) -> str:
 def _verse() -> Grammar:
     rules: dict[State, list[Choice]] = {}
 
-    def word(here: State, who: str, last: list[Choice]) -> None:
+    def word(here: tuple, who: str, last: list[Choice]) -> None:
         """A word: two syllables, then one of the choices that end it and say what follows."""
         rules[here] = [Choice(t, p, (*here, "second")) for t, p in _favoured(who)]
         rules[*here, "second"] = [Choice(t, p, (*here, "third")) for t, p in _uniform(_SECOND)]

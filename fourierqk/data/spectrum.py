@@ -105,7 +105,7 @@ def text_spectrum(ids: Tensor, n: int = 1024) -> Spectrum:
 def _indicators(x: Tensor, w: Tensor) -> Tensor:
     """Sum over the different tokens of a window of |DFT of the indicator times w|^2."""
     present, row = x.unique(return_inverse=True)
-    step, total = max(1, CELLS // len(x)), 0.0
+    step, total = max(1, CELLS // len(x)), w.new_zeros(len(x) // 2 + 1)
     for first in range(0, len(present), step):
         hot = w.new_zeros(min(step, len(present) - first), len(x))
         mine = (first <= row) & (row < first + step)

@@ -6,6 +6,7 @@ traceback from inside a checker teaches nothing.
 import functools
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ __all__ = ["arrays", "checker", "listed", "missing", "numeric"]
 Numbers = float | tuple[float, ...]  # a number, or several that will do alike
 
 
-def checker(judge: Callable[[object], str | None]) -> Callable[[object], None]:
+def checker(judge: Callable[[Any], str | None]) -> Callable[[object], None]:
     """Turn a judge (answer -> what is wrong, or None) into a checker that prints its verdict."""
 
     @functools.wraps(judge)
@@ -53,7 +54,7 @@ def listed(answer: object) -> bool:
 
 
 def numeric(
-    answer: object, right: Numbers, wrong: Mapping[Numbers, str], otherwise: str, rel_tol: float = 1e-3
+    answer: Any, right: Numbers, wrong: Mapping[Any, str], otherwise: str, rel_tol: float = 1e-3
 ) -> str | None:
     """Judge a number: None if it is right, else what is said of the value in `wrong` that it is, or `otherwise`."""
 

@@ -53,8 +53,8 @@ def slowest_draw(answer: int) -> str | None:
     top = {seed: RandomBands(4, seed).centre.max().item() for seed in range(20)}
     if answer not in top:
         return "answer with a seed, a whole number from 0 to 19."
-    if answer == max(top, key=top.get):
+    if answer == max(top, key=top.__getitem__):
         return "this draw has the highest of all fastest bands. Look for the lowest."
-    best = min(top, key=top.get)
+    best = min(top, key=top.__getitem__)
     if answer != best:
         return f"its fastest band is at {top[answer]:.3f} cycles per token. A draw exists whose fastest is slower."

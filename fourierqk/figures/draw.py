@@ -82,7 +82,7 @@ def numbers(a: np.ndarray) -> list:
     a = a.astype(float)
     top = np.abs(a[np.isfinite(a)]).max(initial=0)
     a = np.round(a, 4 - math.floor(math.log10(top))) + 0.0 if top else a  # + 0: no minus zero
-    return np.where(np.isfinite(a), a.astype(object), None).tolist()
+    return np.where(np.isfinite(a), a.astype(object), np.array(None)).tolist()
 
 
 def envelope(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -112,8 +112,8 @@ def matrix(fig: go.Figure, m: np.ndarray, *, top: float, above: str, below: str 
     step = math.ceil(max(m.shape) / CELLS)
     rows, columns = (math.ceil(side / step) for side in m.shape)
     spare = (0, rows * step - m.shape[0]), (0, columns * step - m.shape[1])
-    blocks = np.pad(m.astype(float), spare, constant_values=np.nan).reshape(rows, step, columns, step)
-    blocks = blocks.swapaxes(1, 2).reshape(rows, columns, -1)
+    padded = np.pad(m.astype(float), spare, constant_values=np.nan).reshape(rows, step, columns, step)
+    blocks = padded.swapaxes(1, 2).reshape(rows, columns, -1)
     strongest = np.nan_to_num(np.abs(blocks), nan=-1).argmax(-1)
     z = numbers(np.take_along_axis(blocks, strongest[..., None], -1)[..., 0])
     scale = [[0, _faded(above)], [1, above]]

@@ -1,6 +1,7 @@
 """Figures of trained models: how they learned, what they reached, what they read."""
 import math
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -23,7 +24,7 @@ def _described(name: str, loss: np.ndarray) -> str:
     return f"{name}: {say(np.median(loss))} at the median position, {say(loss[-1])} at the last"
 
 
-def history(runs: Mapping[str, object], floor: float | None = None) -> go.Figure:
+def history(runs: Mapping[str, Any], floor: float | None = None) -> go.Figure:
     """Training runs by name (`train.History`): ordered loss solid, honest loss dotted, over steps.
 
     floor: a dashed line, in nats per token.
@@ -56,7 +57,7 @@ def loss_by_position(losses: Mapping[str, object] | object, floor: object | None
     return draw.alt(fig, "Loss by position", seen)
 
 
-def audit(result: object) -> go.Figure:
+def audit(result: Any) -> go.Figure:
     """The influence map of an `Audit`, on a log scale: how far each token moves each prediction.
 
     Row t, column s: the change at output t when token s changes; NaN where s was not tried. Left of the diagonal lies
@@ -78,7 +79,7 @@ def audit(result: object) -> go.Figure:
 
 
 def bars(
-    values: Mapping[str, object], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
+    values: Mapping[str, Any], xlabel: str = LOSS, ylabel: str = "system", floor: float | None = None
 ) -> go.Figure:
     """Values by name with their standard errors, (value, se) or a `Loss`, as horizontal bars.
 
@@ -149,8 +150,8 @@ def scatter(
             cliponaxis=False, name=f"audit: {verdict}", showlegend=True,
         )  # fmt: skip
         seen += [f"{name}, {verdict}: {say(points[name][0])}, {say(points[name][1])}" for name in names]
-    for x in marks:
-        fig.add_vline(x, line=dict(color=TEXT, width=1, dash="dot"))
+    for mark in marks:
+        fig.add_vline(mark, line=dict(color=TEXT, width=1, dash="dot"))
     fig.update_traces(hovertemplate="%{customdata}<br>%{x}, %{y}<extra></extra>")
     return draw.alt(fig, f"A point a system: {xlabel}, {ylabel}", seen)
 

@@ -26,9 +26,9 @@ def response(filters: Filter | Mapping[str, Filter], n: int = 512, max_freq: flo
     fig = draw.figure(FREQUENCY, "magnitude (factor)")
     for name, colour in draw.colours(filters).items():
         with torch.no_grad():
-            f = grid(n, filters[name]._like)
-            magnitude = draw.array(filters[name].response(f).abs()).reshape(-1, len(f))
-        f = draw.array(f)
+            freqs = grid(n, filters[name]._like)
+            magnitude = draw.array(filters[name].response(freqs).abs()).reshape(-1, len(freqs))
+        f = draw.array(freqs)
         f, magnitude = f[f <= max_freq], magnitude[:, f <= max_freq]
         for i, m in enumerate(magnitude):
             draw.line(fig, f, m, name, colour, legend=i == 0 and len(filters) > 1)

@@ -108,13 +108,14 @@ class Evidence:
                 seeds = {r["seed"] for r in runs[system]} & {r["seed"] for r in runs[other]}
                 if not seeds:
                     raise NoRun(f"{system} and {other} share no seed: a paired difference needs one")
-                return tuple([r for r in runs[s] if r["seed"] in seeds] for s in (system, other))
+                ours, theirs = ([r for r in runs[s] if r["seed"] in seeds] for s in (system, other))
+                return ours, theirs
         raise NoRun(f"no recorded run of {system} beside one of {other}")
 
     def gain(self, system: str, kind: str, other: str = BASE) -> Gain:
         """The loss of a kind ("ordered", "honest", ...) minus that of the baseline, or of another system."""
         pair = self.pair(system, other)
-        d = compare(*pair, kind)
+        d: Any = compare(*pair, kind)  # not None: they share a seed
         if d["low"] is None:
             half = 4 * math.hypot(*(runs[0]["losses"][kind]["se"] for runs in pair))
             return Gain(d["mean"], d["mean"] - half, d["mean"] + half, 1)

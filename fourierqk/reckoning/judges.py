@@ -220,13 +220,13 @@ def periods(claimed: tuple[float, ...]) -> Judge:
 
 def coverage_law(e: Evidence) -> Finding:
     """Spearman's rank correlation over the leaking systems, beside what chance gives (1.96 / sqrt(n - 1))."""
-    systems = [s for s in e.leaking() if e.coverage(s) is not None]
-    if len(systems) < 6:
-        raise NoRun(f"a rank correlation of {len(systems)} systems that leak says nothing: it takes six")
-    rho = spearman([e.coverage(s) for s in systems], [e.owed(s) for s in systems])
-    chance = 1.96 / math.sqrt(len(systems) - 1)
+    covered = {s: bins for s in e.leaking() if (bins := e.coverage(s)) is not None}
+    if len(covered) < 6:
+        raise NoRun(f"a rank correlation of {len(covered)} systems that leak says nothing: it takes six")
+    rho = spearman([*covered.values()], [e.owed(s) for s in covered])
+    chance = 1.96 / math.sqrt(len(covered) - 1)
     verdict = "holds" if rho > chance else "undecided" if rho > 0 else NOT_HERE
-    ours = f"rank correlation {rho:+.2f} over {len(systems)} leaking systems; by chance within ± {chance:.2f}"
+    ours = f"rank correlation {rho:+.2f} over {len(covered)} leaking systems; by chance within ± {chance:.2f}"
     return Finding(verdict, ours)
 
 

@@ -48,7 +48,8 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
     Left out is what cannot be read, and a second record of a run that is there already. FileNotFoundError where there
     is no such folder.
     """
-    place, records, bad, seen = Path(place), [], [], {}
+    place, records, bad = Path(place), [], []
+    seen: dict[str, Path] = {}
     if not place.is_dir():
         raise FileNotFoundError(f"there is no folder {place}")
     for path in sorted(place.glob("*.json")):
@@ -73,7 +74,8 @@ def missing(record: Mapping[str, Any]) -> list[str]:
     kinds |= dict.fromkeys(("model.n_layer", "model.n_embd", "model.block_size"), int)
     kinds |= {"history.tokens_per_second": number, "losses.ordered": dict, "losses.honest": dict}
     losses = record.get("losses")
-    for kind in losses if isinstance(losses, dict) else ():
+    losses = losses if isinstance(losses, dict) else {}
+    for kind in losses:
         if kind != "floor":
             kinds |= {f"losses.{kind}.mean": number, f"losses.{kind}.se": number}
         elif losses["floor"] is not None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
@@ -36,7 +36,7 @@ class Chapter(NamedTuple):
 
 def _execute(app: Sphinx, env: BuildEnvironment, docs: list[str]) -> None:
     """Fill the cache for the chapters that are about to be read."""
-    how = env.mystnb_config
+    how = env.mystnb_config  # type: ignore[attr-defined]  # myst-nb puts it there
     if how.execution_mode != "cache" or how.execution_in_temp:
         return
     cache = get_cache(how.execution_cache_path)
@@ -50,7 +50,7 @@ def _execute(app: Sphinx, env: BuildEnvironment, docs: list[str]) -> None:
 
 def _unexecuted(cache: JupyterCacheBase, env: BuildEnvironment, paths: Iterable[Path]) -> Iterator[Chapter]:
     """Those of the pages that are to be executed, and whose outputs the cache does not have."""
-    how = env.mystnb_config
+    how = env.mystnb_config  # type: ignore[attr-defined]  # myst-nb puts it there
     for path in paths:
         if any(path.match(pattern) for pattern in how.execution_excludepatterns):
             continue
@@ -58,7 +58,7 @@ def _unexecuted(cache: JupyterCacheBase, env: BuildEnvironment, paths: Iterable[
             text = path.read_text("utf8")
             if not is_myst_markdown_notebook(text):
                 continue
-            notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=path)
+            notebook = read_myst_markdown_notebook(text, env.myst_config, add_source_map=True, path=path)  # type: ignore[attr-defined]
         except Exception as e:  # whatever is wrong with a page
             log.info("%s: %s, not executed ahead", path, type(e).__name__)
             continue
@@ -86,7 +86,7 @@ def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tu
             super().__init__(**kwargs)
             kernels.append(self)
 
-        async def start_kernel(self, **kwargs: object) -> None:
+        async def start_kernel(self, **kwargs: Any) -> None:  # type: ignore[override]  # as nbclient awaits it
             await super().start_kernel(**kwargs | {"env": threads | os.environ})
 
     def run(chapter: Chapter) -> ExecutionResult:
@@ -103,7 +103,7 @@ def _together(chapters: list[Chapter], limits: dict[str, object]) -> Iterator[tu
         pool.shutdown(wait=False, cancel_futures=True)
         for kernel in kernels:
             if kernel.has_kernel:
-                kernel.provisioner.process.kill()
+                kernel.provisioner.process.kill()  # type: ignore[union-attr]  # a local one
 
 
 def setup(app: Sphinx) -> dict[str, object]:

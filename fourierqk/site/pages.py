@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import plotly
 from docutils import nodes
@@ -41,7 +42,7 @@ class WidgetFigure:
     mime_priority_overrides = [("*", widgets.MIME, 1)]  # before the ipywidgets view and text/html
 
     @staticmethod
-    def handle_mime(renderer, data, inline: bool) -> list[nodes.Element] | None:
+    def handle_mime(renderer: Any, data: Any, inline: bool) -> list[nodes.Element] | None:
         if inline or data.mime_type != widgets.MIME:
             return None
         name = data.content["widget"]
@@ -56,7 +57,7 @@ class PlotlyFigure:
     mime_priority_overrides = [("*", PLOTLY, 2)]
 
     @staticmethod
-    def handle_mime(renderer, data, inline: bool) -> list[nodes.Element] | None:
+    def handle_mime(renderer: Any, data: Any, inline: bool) -> list[nodes.Element] | None:
         if inline or data.mime_type != PLOTLY:
             return None
         layout = dict(data.content.get("layout", {}))

@@ -116,7 +116,8 @@ class _Cluster:
 
     def __init__(self, ray: ModuleType, tally: Tally, cpus: int, gpus: float | None) -> None:
         self.ray, self.tally, self.cpus, self.gpus = ray, tally, cpus, gpus
-        self.busy, self.seen = {}, set()  # result -> task; the nodes that were alive
+        self.busy: dict[Any, _Task] = {}  # result -> task
+        self.seen: set[str] = set()  # the nodes that were alive
         self.made_by = provenance()  # by the code that is here, and travels
         self.code = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(LIBRARY.rglob("*.py")))).hexdigest()
 

@@ -1,5 +1,5 @@
 """Studies as data: which systems are trained on which text, at which size, with how many seeds."""
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ class Study:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
         size = find_preset(self.preset)
         check_count(self.seeds, "seeds")
-        changed = {"steps": self.steps, "eval_every": self.eval_every}
+        changed: dict[str, Any] = {"steps": self.steps, "eval_every": self.eval_every}
         how = replace(size.train, **{name: value for name, value in changed.items() if value is not None})
         sizes = [replace(size, train=replace(how, seed=seed)) for seed in range(self.seeds)]
         return tuple(Run(look_up(s).name, self.corpus, self.preset, size) for size in sizes for s in self.systems)
@@ -126,7 +126,7 @@ def find_preset(name: str) -> Preset:
 
 def open_corpus(name: str) -> Corpus:
     """The text of a name: verse, shakespeare, shakespeare-words, or a file. ValueError where it is none of them."""
-    known = {
+    known: dict[str, Callable[[], Corpus]] = {
         "verse": verse, "shakespeare": shakespeare, "shakespeare-words": lambda: shakespeare(level="word"),
     }  # fmt: skip
     if name in known:

@@ -3,14 +3,12 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from torch import nn
-
 from fourierqk.analysis import coverage, future_share
 from fourierqk.causality import audit
 from fourierqk.data import Corpus
 from fourierqk.filters import Filter
 from fourierqk.losses import floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
-from fourierqk.model import attentions, generate
+from fourierqk.model import LanguageModel, attentions, generate
 from fourierqk.training import History
 
 __all__ = ["measure", "summary"]
@@ -18,7 +16,7 @@ __all__ = ["measure", "summary"]
 SAMPLE = 300  # tokens that a model writes for its record
 
 
-def measure(model: nn.Module, corpus: Corpus, history: History) -> dict[str, Any]:
+def measure(model: LanguageModel, corpus: Corpus, history: History) -> dict[str, Any]:
     """What a record says of a trained model, in types that JSON knows. Losses in nats per token.
 
     model: has `cfg`, as a GPT has; its kept weights, on any device. history: of its training. The wall time is that of
@@ -38,7 +36,7 @@ def measure(model: nn.Module, corpus: Corpus, history: History) -> dict[str, Any
     return {**found, "wall_seconds": round(history.seconds + time.perf_counter() - began, 3)}
 
 
-def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
+def _losses(model: LanguageModel, corpus: Corpus) -> dict[str, Any]:
     gap = shuffled_gap(model, corpus)
     about_gap = {"gap": gap.gap, "unigram_entropy": gap.unigram, "below_unigram": gap.below}
     losses = {
@@ -55,13 +53,13 @@ def _losses(model: nn.Module, corpus: Corpus) -> dict[str, Any]:
     return losses
 
 
-def _filters(model: nn.Module) -> list[dict[str, list[float]]]:
+def _filters(model: LanguageModel) -> list[dict[str, list[float]]]:
     """What each layer's filter along time passes and hears at full length, one value a head; [] where there is none."""
     n, along_time = model.cfg.block_size, [a.filter for a in attentions(model) if isinstance(a.filter, Filter)]
     return [{"coverage": coverage(f, n).tolist(), "future_share": future_share(f, n).tolist()} for f in along_time]
 
 
-def _sample(model: nn.Module, corpus: Corpus) -> str:
+def _sample(model: LanguageModel, corpus: Corpus) -> str:
     """What the model writes after the first full window of the validation text, at temperature 1 (seed 0).
 
     The prompt is as long as what it was trained on, so that every token is drawn from an honest prediction.

@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from fourierqk.checks import check_count
 from fourierqk.progress import progress_bar
@@ -91,7 +91,8 @@ class _Pool:
     """The processes at work. When the pool is left, all of them end; when this process is killed, they end too."""
 
     def __init__(self, folder: str | Path, jobs: int, compiled: Collection[str], budget: float | None) -> None:
-        self.folder, self.compiled, self.busy, self.longest = folder, compiled, [], 0.0
+        self.folder, self.compiled, self.longest = folder, compiled, 0.0
+        self.busy: list[_Worker] = []
         self.budget, self.began = budget, time.monotonic()
         self.threads = max(1, _cores() // jobs)
 
@@ -111,9 +112,10 @@ class _Pool:
         command, log = [sys.executable, "-m", "fourierqk.studies.worker", str(self.folder)], tempfile.TemporaryFile()
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env)
         self.busy.append(_Worker(run, process, log, time.monotonic()))
+        stdin = cast(IO[bytes], process.stdin)
         try:
-            process.stdin.write(order(run, self.threads, run.system in self.compiled))
-            process.stdin.flush()  # and stays open: that it closes tells the worker that this process is gone
+            stdin.write(order(run, self.threads, run.system in self.compiled))
+            stdin.flush()  # and stays open: that it closes tells the worker that this process is gone
         except BrokenPipeError:  # it ended already, and its last words say why
             pass
 

@@ -6,9 +6,10 @@ disk, may work on one folder: each run is locked by whoever does it.
 """
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import nn
 
 from fourierqk.data import Corpus
 from fourierqk.records import SCHEMA, differences, identity, missing, now, provenance
@@ -32,7 +33,7 @@ def carry_out(
     with hold(out):
         torch.manual_seed(run.seed)
         model = build(run.system, run.size.gpt(len(corpus.vocab)))
-        how = torch.compile(model) if compiled else None
+        how = cast(nn.Module, torch.compile(model)) if compiled else None
         history = train(model, corpus, run.size.train, out, resume=resume, progress=progress, compiled=how)
         record = _measured(Path(out) / RECORD, asdict(history))
         if record is None:

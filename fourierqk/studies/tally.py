@@ -25,7 +25,10 @@ class Tally:
         self.runs, self.folder = runs, Path(folder)
         _try_to_write(make_folder(self.folder / "runs"))
         self.corpora = {name: open_corpus(name) for name in {run.corpus for run in runs}}
-        self.waiting, self.failed, self.done, self.told = [], {}, set(), set()
+        self.waiting: list[Run] = []
+        self.failed: dict[str, str] = {}
+        self.done: set[str] = set()
+        self.told: set[str] = set()
         self.total = sum(run.size.train.steps for run in runs)
         for run in runs:
             self.look(run)
@@ -82,7 +85,7 @@ class Tally:
         if run.name in self.failed:
             self.say(f"{run.name} FAILED: {self.failed[run.name]}")
             return
-        losses = self.record(run)["losses"]
+        losses = self.record(run)["losses"]  # type: ignore[index]  # what did not fail has one
         said = ", ".join(f"{name} {losses[name]['mean']:.3f}" for name in ("ordered", "honest"))
         took = "by another process" if seconds is None else f"{seconds:.0f} s"
         self.say(f"[{len(self.done)}/{len(self.runs)}] {run.name}: {said} ({took}); {self.left()}")

@@ -23,7 +23,8 @@ CHECKPOINT = "checkpoint.safetensors"
 def architecture(model: nn.Module) -> dict[str, Any]:
     """The shape of a model and all its filters, as far as numbers, words and what is never learned tell them apart."""
     filters = {name: _constants(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
-    return json.loads(json.dumps({"model": asdict(model.cfg), "filters": filters}))
+    cfg: Any = model.cfg
+    return json.loads(json.dumps({"model": asdict(cfg), "filters": filters}))
 
 
 def _constants(part: nn.Module) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fourierqk.data import Corpus
 from fourierqk.filters import learned_centres
 from fourierqk.losses import honest_loss, ordered_loss
-from fourierqk.model import GPTConfig, filter_parameters
+from fourierqk.model import GPTConfig, LanguageModel, filter_parameters
 from fourierqk.progress import progress_bar
 from fourierqk.storage import hold, read_json, sweep
 from fourierqk.training import checkpoint
@@ -104,7 +104,7 @@ def train(
     """
     length, device = _check(model, corpus), pick_device(cfg.device)
     with nullcontext() if out is None else hold(out), own_generator(device) as generator:
-        run = _Run(model.to(device), corpus, cfg, out and Path(out), compiled or model)
+        run = _Run(model.to(device), corpus, cfg, None if out is None else Path(out), compiled or model)
         run.open(resume)
         history = run.history
         done = history.steps[-1] if history.steps else 0
@@ -116,7 +116,7 @@ def train(
     return history
 
 
-def load(out: str | Path, model: nn.Module | None = None) -> tuple[nn.Module, dict[str, Any]]:
+def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageModel, dict[str, Any]]:
     """The kept weights of a run, in evaluation mode on the CPU, and its record.
 
     The record is `out`/record.json, or what the checkpoint itself knows. A record that names its system (the command
@@ -146,9 +146,11 @@ class _Run:
         self, model: nn.Module, corpus: Corpus, cfg: TrainConfig, out: Path | None, compiled: nn.Module
     ) -> None:
         self.model, self.corpus, self.cfg, self.opt = model, corpus, cfg, optimiser(model, cfg)
+        self.length = _check(model, corpus)
         self.compiled = compiled  # what steps go through: the model, or the model compiled
         self.path = out and out / checkpoint.CHECKPOINT
-        self.history, self.best = History(), {}
+        self.history = History()
+        self.best: dict[str, Tensor] = {}
 
     def open(self, resume: bool) -> None:
         """Take up the checkpoint if there is one to resume, else begin, once it is known that `out` can be written."""
@@ -175,8 +177,7 @@ class _Run:
             trained, done = time.perf_counter() - began, stop
             self.evaluate(done, losses)
             history.peak_memory = max(history.peak_memory, peak_memory(generator.device))
-            tokens = cfg.batch * self.model.cfg.block_size
-            _keep_time(history, tokens, len(losses), trained, time.perf_counter() - began)
+            _keep_time(history, cfg.batch * self.length, len(losses), trained, time.perf_counter() - began)
             bar.set_postfix(ordered=f"{history.ordered[-1]:.3f}", honest=f"{history.honest[-1]:.3f}")
             self.save(finished=done == cfg.steps)
 
@@ -193,11 +194,11 @@ class _Run:
             x, y = (t.to(device, non_blocking=True) for t in next(batches))
             losses.append(_step(self.compiled, self.opt, x, y, cfg.clip, precision))
             bar.update()
-        losses = torch.stack(losses).tolist()  # on a GPU, the only wait for it
-        for step, loss in enumerate(losses, start + 1):
+        values = torch.stack(losses).tolist()  # on a GPU, the only wait for it
+        for step, loss in enumerate(values, start + 1):
             if not math.isfinite(loss):
                 raise _diverged(loss, step, cfg)
-        return losses
+        return values
 
     def evaluate(self, step: int, losses: list[float]) -> None:
         """Measure the model after a step, given the training losses since the last evaluation."""
@@ -238,7 +239,7 @@ def _step(model: nn.Module, opt: torch.optim.Optimizer, x: Tensor, y: Tensor, cl
 
 def _check(model: nn.Module, corpus: Corpus) -> int:
     """The length of the windows, once it is known that the model can read the corpus."""
-    cfg = getattr(model, "cfg", None)
+    cfg: Any = getattr(model, "cfg", None)
     if not hasattr(cfg, "block_size") or not hasattr(cfg, "vocab_size"):
         raise ValueError(f"train needs cfg.block_size and cfg.vocab_size, as a GPT has, not a {type(model).__name__}")
     if cfg.vocab_size < len(corpus.vocab):

@@ -3,6 +3,7 @@ import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import anywidget
 import traitlets as t
@@ -42,7 +43,7 @@ def uniform(seed: int) -> Iterator[float]:
         yield state / 2**32
 
 
-class _Within:
+class _Within(t.TraitType):
     """A synced trait from `low` to `high`, both included."""
 
     def __init__(self, default: float, low: float, high: float, unit: str = "") -> None:
@@ -50,8 +51,8 @@ class _Within:
         self.low, self.high, self.unit = low, high, unit
         self.tag(sync=True)
 
-    def validate(self, obj: t.HasTraits, value: object) -> float:
-        value = super().validate(obj, value)
+    def validate(self, obj: t.HasTraits, value: Any) -> Any:
+        value = super().validate(obj, value)  # type: ignore[misc]  # of Float or Int
         if not self.low <= value <= self.high:
             limits = f"between {self.low} and {self.high} {self.unit}".rstrip()
             raise t.TraitError(f"{self.name} = {value} must lie {limits}")
@@ -74,7 +75,7 @@ class Text(t.Unicode):
         self.shortest, self.longest = shortest, longest
         self.tag(sync=True)
 
-    def validate(self, obj: t.HasTraits, value: object) -> str:
+    def validate(self, obj: t.HasTraits, value: Any) -> Any:
         value = super().validate(obj, value)
         if not self.shortest <= len(value) <= self.longest:
             limits = f"{self.shortest} to {self.longest}" if self.shortest < self.longest else self.shortest
@@ -108,12 +109,12 @@ class Widget(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.settings().items())})"
 
-    def _repr_mimebundle_(self, **kwargs: object) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict]:
         ours = {"text/plain": repr(self), MIME: {"widget": self.script, "settings": self.settings()}}
         if _building():
             return ours, {}
         live = super()._repr_mimebundle_(**kwargs)
-        data, metadata = live if isinstance(live, tuple) else (live, {})  # Colab needs the metadata
+        data, metadata = live if isinstance(live, tuple) else (live or {}, {})  # Colab needs the metadata
         return {**data, **ours}, metadata
 
 
