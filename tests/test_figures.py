@@ -1,7 +1,5 @@
 """Figures: what they draw is the data, and they say what is to be seen, in both senses, on white and on dark."""
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -368,11 +366,6 @@ def test_one_token_and_one_value_can_be_drawn():
 def test_bad_input_is_explained(act, words):
     with pytest.raises(ValueError, match=words):
         act()
-
-
-def test_the_library_does_not_import_plotly():
-    code = "import sys, fourierqk; sys.exit('plotly' in sys.modules or 'fourierqk.figures' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 # What the figures of studies show
