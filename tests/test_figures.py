@@ -185,6 +185,8 @@ def test_an_impulse_shows_the_past_in_blue_and_the_future_in_red():
     h = Gaussian(0.1, 0.05).impulse(64)[0].detach()
     np.testing.assert_allclose(y, h[:32], atol=1e-4)
     np.testing.assert_allclose(y_future, h[32:], atol=1e-4)
+    ahead = (h[33:].square().sum() + h[32] ** 2 / 2) / h.square().sum()  # 32 of 64 tokens away: half ahead, half behind
+    assert f", {ahead:.0%} of its energy in the future" in fig.layout.meta["alt"]
 
 
 @pytest.mark.parametrize("filter", [Morlet(8.0, taps=200), Causal(Gaussian(0.1, 0.05), 100)], ids=["pair", "real"])
@@ -192,7 +194,7 @@ def test_a_causal_impulse_has_no_future_even_where_it_outlasts_the_figure(filter
     fig = figures.impulse(filter, n=16)
     future = [t for t in fig.data if t.name == "future"]
     assert future and all(v == 0 for t in future for v in t.y)
-    assert "0% of its energy in the future" in fig.layout.meta["alt"]
+    assert ", 0% of its energy in the future" in fig.layout.meta["alt"]
 
 
 def test_one_head_of_many_is_drawn():
