@@ -14,7 +14,7 @@ from fourierqk.records import INCIDENTAL, differences
 from fourierqk.storage import read_tensors, write_tensors
 
 __all__ = [
-    "CHECKPOINT", "architecture", "check", "fill", "identity", "kept", "restore", "save", "steps_done",
+    "CHECKPOINT", "architecture", "best_weights", "check", "fill", "identity", "restore", "save", "steps_done",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -90,7 +90,7 @@ def restore(
     return best, history
 
 
-def kept(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def best_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The best weights in a checkpoint, and what it knows of its run."""
     tensors, about = read_tensors(path)
     best = _part(tensors, "best.")
@@ -100,7 +100,7 @@ def kept(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def check(model: nn.Module, about: Mapping[str, Any], path: Path) -> None:
-    """ValueError where a model is not the one whose weights are in a checkpoint; about: what `kept` says of it."""
+    """ValueError where a model is not the one whose weights are in a checkpoint; about: its run, from `best_weights`."""
     here = architecture(model)
     if differ := differences({part: about[part] for part in here}, here):
         raise ValueError(f"the weights in {path} do not fit this model: {'; '.join(differ)}")

@@ -128,7 +128,7 @@ def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageM
     path, record_path = Path(out) / checkpoint.CHECKPOINT, Path(out) / RECORD
     if not path.is_file():
         raise FileNotFoundError(f"no run in {out}: {path.name} is not there")
-    weights, about = checkpoint.kept(path)
+    weights, about = checkpoint.best_weights(path)
     record = read_json(record_path) if record_path.is_file() else about
     if model is None:
         if "system" not in record:
