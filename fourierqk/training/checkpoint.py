@@ -100,7 +100,7 @@ def best_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def check(model: nn.Module, about: Mapping[str, Any], path: Path) -> None:
-    """ValueError where a model is not the one whose weights are in a checkpoint; about: its run, from `best_weights`."""
+    """ValueError where a model is not that whose weights are in a checkpoint; about: its run, from `best_weights`."""
     here = architecture(model)
     if differ := differences({part: about[part] for part in here}, here):
         raise ValueError(f"the weights in {path} do not fit this model: {'; '.join(differ)}")
