@@ -28,8 +28,8 @@ class ChannelMap(FeatureMap):
         """The map M as it is applied -> (heads | 1, d', d)."""
         m = self.matrix(d)
         m = m.to(compute_dtype(m.dtype))
-        loudness = (m.mT @ m).square().sum((-2, -1), keepdim=True) / d
-        return m * loudness.clamp_min(1e-30) ** -0.25
+        power = (m.mT @ m).square().sum((-2, -1), keepdim=True) / d  # of the scores of white queries and keys
+        return m * power.clamp_min(1e-30) ** -0.25
 
     def forward(self, x: Tensor) -> Tensor:
         z = precise(x)

@@ -1,8 +1,8 @@
 """The paper's names -> models and filters. Every gain is stated here.
 
 All filters along time sit inside `Unit(gain=1)`: they leave the variance of white queries and keys as it was, so that
-no system starts with louder scores than dot-product attention. A band narrower than a bin of the text (gauss-narrow,
-where T is below 256) is louder or quieter than that, as its centre falls on a bin or between two. Maps of the channels
+no system starts with larger scores than dot-product attention. A band narrower than a bin of the text (gauss-narrow,
+where T is below 256) has a larger or a smaller gain, as its centre falls on a bin or between two. Maps of the channels
 keep the variance of the scores, and fnet's DFT has norm 1.
 
 Frequencies of the paper's bins are bins of T = 256. Causal kernels have 128 taps where nothing else is said, lag 0 is

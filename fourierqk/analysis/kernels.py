@@ -54,9 +54,9 @@ def reach(filter: Filter, n: int, share: float = 0.99) -> tuple[Tensor, Tensor]:
 def future_share(filter: Filter, n: int) -> Tensor:
     """The share of a filter's kernel energy at negative lags, in a window of n tokens -> (heads | 1,), float64.
 
-    0 for a causal filter. Do not rank leaks by it: the trained weights behind may amplify a share of one in a million
-    until the model lives on it, and every symmetric kernel has about one half (all but lag 0), however much or
-    little is made of it. Whether a model leaks is for `audit` to say, how much it gains for `honest_loss`.
+    0 for a causal filter. Do not rank leaks by it: trained weights may amplify a share of one in a million until the
+    predictions depend on it, and every symmetric kernel has about one half (all but lag 0), however much or little
+    the model uses it. Whether a model leaks is for `audit` to say, how much it gains for `honest_loss`.
     """
     energy = _lags(filter, n)
     return energy[:, : n - 1].sum(-1) / energy.sum(-1)
