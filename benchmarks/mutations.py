@@ -75,7 +75,7 @@ def failed(place: Path, *words: str) -> list[str]:
     done = subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode not in (0, 1):
         sys.exit(f"pytest stopped with status {done.returncode}: {words}\n{done.stdout[-2000:]}{done.stderr}")
-    return re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
 
 
 def killer(place: Path, mutation: Mutation) -> str | None:

@@ -81,7 +81,8 @@ class Unit(Filter):
             raise ValueError(f"{inner} passes nothing on a grid of {GRID} tokens: a zero response has no gain")
 
     def _energy(self, n: int) -> Tensor:
-        energy = self.inner.impulse(self.inner.span(n)).abs().square().sum(-1)  # (heads | 1,), K in front for a bank
+        h = self.inner.impulse(self.inner.span(n))
+        energy = (h * h.conj()).real.sum(-1)  # (heads | 1,), K in front; abs's gradient is NaN where h underflows
         return energy.reshape(-1, energy.shape[-1]).sum(0)
 
     def _scale(self, n: int) -> Tensor:

@@ -317,7 +317,8 @@ class Morlet(CausalFilter):
     def kernel(self) -> Tensor:
         t = torch.arange(self.taps, device=self._like.device, dtype=compute_dtype(self._like.dtype))
         phase = 2 * math.pi * self.centre() * t  # (heads, taps), radians: omega0 t / a
-        return torch.polar(torch.exp(-0.5 * (phase / self.omega0) ** 2), phase)
+        bell = torch.exp(-0.5 * (phase / self.omega0) ** 2)
+        return torch.complex(bell * phase.cos(), bell * phase.sin())  # polar's gradient is NaN where a bell underflows
 
     def settings(self) -> dict[str, object]:
         return {**_wavelet(self.centre, self.omega0), "taps": self.taps, "learned": self.centre.learned}

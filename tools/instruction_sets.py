@@ -1,8 +1,8 @@
 """Run the tests as other processors would: no outcome may depend on the instruction set or the number of threads.
 
-    python tools/processors.py                        # the tests that `make test FAST=1` runs, under every setting
-    python tools/processors.py tests/test_model.py    # these tests alone, with pytest's own words behind them
-    python tools/processors.py --nbval book/dft.ipynb # all cells of a chapter, against the outputs that it stores
+    python tools/instruction_sets.py                         # the tests of `make test FAST=1`, under every setting
+    python tools/instruction_sets.py tests/test_model.py     # these tests alone, with pytest's own words behind them
+    python tools/instruction_sets.py --nbval book/dft.ipynb  # a chapter, against the outputs that its notebook stores
 
 torch, MKL and oneDNN choose their kernels by the processor, and can be told to choose as on an older one. What this
 processor does not have, they leave out by themselves. Exit status 1 if a test fails under any setting.
@@ -35,7 +35,7 @@ def run(setting: dict[str, str], words: list[str]) -> tuple[str, list[str]]:
     *_, last = done.stdout.strip().split("\n")
     if done.returncode not in (0, 1):
         sys.exit(f"pytest stopped with status {done.returncode} under {setting}:\n{done.stdout[-2000:]}{done.stderr}")
-    return last.strip("= "), re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return last.partition(" in ")[0], re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
 
 
 def main(words: list[str]) -> int:
