@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.checks import check_count
+from fourierqk.contract import check_map
 from fourierqk.filters import (
     GRID,
     AllPass,
@@ -37,6 +38,7 @@ class Causal(CausalFilter):
 
     def __init__(self, inner: Filter, taps: int = 128) -> None:
         super().__init__()
+        check_map(inner, Filter)
         self.inner, self.taps = inner, check_count(taps, "taps", most=GRID)
 
     def kernel(self) -> Tensor:
@@ -55,6 +57,7 @@ class SlidingDFT(CausalFilter):
 
     def __init__(self, inner: Filter, window: int = 128) -> None:
         super().__init__()
+        check_map(inner, Filter)
         self.inner, self.window = inner, check_count(window, "window")
 
     def kernel(self) -> Tensor:
@@ -74,6 +77,7 @@ class Unit(Filter):
 
     def __init__(self, inner: Filter, gain: float = 1.0) -> None:
         super().__init__()
+        check_map(inner, Filter)
         if not 0 < gain < math.inf:
             raise ValueError(f"gain {gain} must be a finite number above 0")
         self.inner, self.gain = inner, float(gain)
@@ -192,6 +196,7 @@ class Analytic(Filter):
 
     def __init__(self, inner: Filter) -> None:
         super().__init__()
+        check_map(inner, Filter)
         self.inner = inner
 
     def response(self, f: Tensor) -> Tensor:
@@ -228,6 +233,7 @@ class PhaseRandomised(Filter):
 
     def __init__(self, inner: Filter, heads: int = 1, seed: int = 0) -> None:
         super().__init__()
+        check_map(inner, Filter)
         self.inner, self.heads, self.seed = inner, check_count(heads, "heads"), seed
         rng = torch.Generator().manual_seed(seed)
         turns = torch.rand(self.heads, GRID // 2 + 1, generator=rng, dtype=torch.float64)
@@ -273,6 +279,8 @@ class PhaseRandomised(Filter):
 def _check_heads(filters: tuple[Filter, ...], what: str) -> None:
     if not filters:
         raise ValueError(f"a {what} needs at least one filter")
+    for h in filters:
+        check_map(h, Filter)
     heads = [h.impulse(1).shape[-2] for h in filters]
     if len(set(heads) - {1}) > 1:
         raise ValueError(f"the filters of a {what} have {heads} heads: give all the same number, or 1")

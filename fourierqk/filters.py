@@ -50,7 +50,7 @@ class FeatureMap(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(batch, heads, time, d) -> (batch, heads, time, d')."""
-        raise NotImplementedError
+        raise _lacks(self, "forward(x)")
 
     def pair(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """The features of queries and of keys. A map that draws at random may draw once for both."""
@@ -85,11 +85,11 @@ class Filter(FeatureMap):
         f: (F,) in cycles per token, of either sign -> (heads | 1, F), real or complex; a `Bank` of K filters puts
         its K axis in front.
         """
-        raise NotImplementedError
+        raise _lacks(self, "response(f)")
 
     def impulse(self, n: int) -> Tensor:
         """The reply to a single 1 at time 0, over `n` tokens, lag 0 first -> (heads | 1, n), K in front for a bank."""
-        raise NotImplementedError
+        raise _lacks(self, "impulse(n)")
 
     def span(self, n: int) -> int:
         """Over how many tokens `Unit` weighs the impulse response, in a text of n: a fixed grid, whatever n is."""
@@ -115,7 +115,7 @@ class CausalFilter(Filter):
 
     def kernel(self) -> Tensor:
         """The taps, lag 0 first -> (heads | 1, taps), real or complex; K in front for a bank."""
-        raise NotImplementedError
+        raise _lacks(self, "kernel()")
 
     def response(self, f: Tensor) -> Tensor:
         k = self.kernel()
@@ -134,6 +134,13 @@ class CausalFilter(Filter):
         k = k.reshape(-1, *k.shape[-2:]).to(z.dtype)
         with torch.autocast(x.device.type, enabled=False):  # as precise as an FFT, which autocast leaves alone
             return torch.cat([convolve(z, h) for h in k], -1).to(x.dtype)
+
+
+def _lacks(own: FeatureMap, method: str) -> NotImplementedError:
+    """The complaint about a class that leaves a method to its abstract parent."""
+    names = [name for name in vars(type(own)) if not name.startswith("_")]
+    defines = f"it defines {', '.join(names)}: is one of them misspelt?" if names else "it defines nothing of its own"
+    return NotImplementedError(f"{type(own).__name__} needs a method {method}; {defines}")
 
 
 class Centre(nn.Module):

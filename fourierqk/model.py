@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fourierqk.checks import check_count
+from fourierqk.contract import check_map
 from fourierqk.filters import AllPass, FeatureMap
 from fourierqk.parts import compute_dtype
 
@@ -50,6 +51,7 @@ class Attention(nn.Module):
     def __init__(self, cfg: GPTConfig, filter: FeatureMap) -> None:
         super().__init__()
         self.cfg = cfg
+        check_map(filter)
         self.filter = copy.deepcopy(filter)  # each layer learns its own
         self.qkv = nn.Linear(cfg.n_embd, 3 * cfg.n_embd, bias=False)
         self.proj = nn.Linear(cfg.n_embd, cfg.n_embd, bias=False)

@@ -76,14 +76,19 @@ def precise(x: Tensor) -> Tensor:
 
 def check_heads(h: Tensor, x: Tensor) -> None:
     """A response or kernel h, (..., heads | 1, F or taps), fits a signal x, (batch, heads, time, d)."""
+    check_rows(h)
+    heads = h.shape[-2]
+    if heads not in (1, x.shape[1]):
+        raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
+
+
+def check_rows(h: Tensor) -> None:
+    """A response or kernel has an axis of heads: (..., heads | 1, F or taps)."""
     if h.dim() < 2:
         raise ValueError(
             f"a response or kernel has shape (heads | 1, frequencies or taps), this one {tuple(h.shape)}: "
             "add an axis in front, h[None], to serve all heads"
         )
-    heads = h.shape[-2]
-    if heads not in (1, x.shape[1]):
-        raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
 
 
 def per_head(value: float | Sequence[float] | Tensor, heads: int) -> Tensor:

@@ -3,21 +3,21 @@ import ast
 import functools
 import importlib
 import io
-import json
+import os
 import pkgutil
 import re
 import statistics
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
 import jupytext
-import nbformat
 import notebooks
 import pytest
 from catalogue import Catalogue
-from conftest import SITE
 from exercises_wrong import WRONG
 from flatten import INLINE, find_fence
 
@@ -50,35 +50,15 @@ def test_every_notebook_has_its_chapter():
     assert found - {*BOOK.chapters} == set()
 
 
-@functools.cache
-def executed() -> dict[tuple[str, ...], list]:
-    """The code cells of each chapter as `make book` executed them, by their sources."""
-    found = {}
-    for path in SITE.parent.glob(".jupyter_cache/*/executed/*/base.ipynb"):
-        run = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-        found[tuple(cell.source for cell in run)] = run
-    return found
-
-
-def said(cell) -> list[str]:
-    """The outputs of a cell as a notebook stores them, what is printed in one piece."""
-    kept = [o for output in cell.outputs if (o := notebooks.text_only(nbformat.from_dict(output)))]
-    printed = "".join(o.text for o in kept if o.output_type == "stream")
-    return [printed, *(json.dumps(o.data, sort_keys=True) for o in kept if o.output_type != "stream")]
-
-
+@pytest.mark.slow
 @chapter
-def test_the_notebook_prints_what_it_stores(doc, site):
-    """Its cells ran when the book was built, and raised nothing. Those tagged train or hide-input may say other things.
-
-    The setup cell is not among them: test_notebooks.py and test_colab.py run it.
-    """
-    _, *stored = (c for c in nbformat.read(BOOK.book / f"{doc}.ipynb", as_version=4).cells if c.cell_type == "code")
-    run = executed().get(tuple(cell.source for cell in stored))
-    assert run, f"the book that is built has another {doc}: run `make book`"
-    for mine, theirs in zip(stored, run, strict=True):
-        if "nbval-ignore-output" not in tags(mine):
-            assert said(mine) == said(theirs), mine.source
+def test_the_notebook_runs_and_prints_what_it_stores(doc):
+    """nbval, in a process of its own. Cells tagged train or hide-input must run, all others must print the same."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "--nbval-cell-timeout=600"]
+    command += ["-q", "-p", "no:cacheprovider", f"{doc}.ipynb"]
+    env = os.environ | {"FOURIERQK_PROGRESS": "0"}
+    run = subprocess.run(command, cwd=BOOK.book, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
 
 
 # --- budgets of a chapter

@@ -400,3 +400,13 @@ def test_jupyterlab(browser, lab):
             view.page.wait_for_timeout(250)
         assert 0.1 < float((folder / "heard").read_text()) < 0.11
         assert not [f for f in view.faults if "fqk" in f or "anywidget" in f]
+
+
+def test_a_setting_that_a_widget_lacks_is_refused():
+    widget = FilterDesigner()
+    widget.frequency = 1 / 8
+    with pytest.raises(AttributeError, match="unknown setting of FilterDesigner 'freqency': did you mean frequency"):
+        widget.freqency = 1 / 4
+    with pytest.raises(AttributeError, match="unknown setting of FilterDesigner 'colour': there are bandwidth"):
+        widget.colour = "blue"
+    assert widget.frequency == 1 / 8

@@ -8,6 +8,8 @@ from typing import Any
 import anywidget
 import traitlets as t
 
+from fourierqk.checks import unknown_name
+
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site.pages for the kernels of a book build
 
@@ -100,6 +102,12 @@ class Widget(anywidget.AnyWidget):
         inherited = anywidget.AnyWidget.class_trait_names()
         own = (name for name in self.trait_names(sync=True) if name not in inherited and name[0] != "_")
         return {name: getattr(self, name) for name in sorted(own)}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """AttributeError for a setting that the widget does not have: Python alone would take any name in silence."""
+        if not (name.startswith("_") or hasattr(type(self), name)):
+            raise AttributeError(unknown_name(f"setting of {type(self).__name__}", name, self.settings()))
+        super().__setattr__(name, value)
 
     def open(self) -> None:
         """Open the channel to the browser, except in a book build, where it would leave dead state in every page."""

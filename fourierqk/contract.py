@@ -1,0 +1,42 @@
+"""What a filter of one's own must fulfil, and what to write where it does not."""
+import torch
+from torch import Tensor
+
+from fourierqk.filters import GRID, CausalFilter, FeatureMap, Filter
+from fourierqk.parts import check_rows, grid
+
+__all__ = ["check_map"]
+
+
+def check_map(given: object, kind: type[FeatureMap] = FeatureMap) -> None:
+    """ValueError unless `given` is a feature map of the kind, ready for use.
+
+    Of a filter the kernel or the response is looked at: a tensor (heads | 1, taps or frequencies), finite everywhere.
+    NotImplementedError where it defines neither.
+    """
+    if isinstance(given, type):
+        raise ValueError(f"{given.__name__} is a class: write {given.__name__}(...), a filter made from it")
+    if not isinstance(given, kind):
+        parents = "CircularFilter or CausalFilter" if issubclass(kind, Filter) else "FeatureMap, or of a Filter"
+        raise ValueError(f"expected a {kind.__name__}, got a {type(given).__name__}: write a subclass of {parents}")
+    if "_modules" not in vars(given) or isinstance(given, Filter) and "_like" not in given._buffers:
+        raise ValueError(f"{type(given).__name__}.__init__ must begin with super().__init__()")
+    if isinstance(given, Filter):
+        with torch.no_grad():
+            _check_answer(given)
+
+
+def _check_answer(filter: Filter) -> None:
+    """The kernel of a causal filter, or the response of another, is what it must be."""
+    f, name, causal = grid(GRID, filter._like), type(filter).__name__, isinstance(filter, CausalFilter)
+    h = filter.kernel() if isinstance(filter, CausalFilter) else filter.response(f)
+    if not isinstance(h, Tensor):
+        raise ValueError(f"{name} answers with a {type(h).__name__}: return a tensor, made by functions of torch")
+    check_rows(h)
+    if not causal and h.shape[-1] != len(f):
+        raise ValueError(f"{name} answers {h.shape[-1]} numbers to {len(f)} frequencies: return one for each")
+    finite = h.isfinite().reshape(-1, h.shape[-1]).all(0)
+    if not finite.all():
+        first = int((~finite).nonzero()[0])
+        where = f"lag {first}" if causal else f"{f[first].item():g} cycles per token"
+        raise ValueError(f"{name} answers infinity or NaN at {where}: every number must be finite")
