@@ -10,6 +10,7 @@ All losses are in nats per token, evaluated in float32 and eval mode, on a fixed
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,8 +21,8 @@ from fourierqk.checks import check_count
 from fourierqk.data import Corpus
 
 __all__ = [
-    "Difference", "Floor", "Loss", "ShuffledGap", "floor", "floors", "honest_loss", "loss_by_position", "ordered_loss",
-    "refilled_loss", "shuffled_gap", "truncated_loss",
+    "Difference", "Floor", "Loss", "Scored", "ShuffledGap", "excess", "floor", "floors", "honest_loss",
+    "loss_by_position", "ordered_loss", "refilled_loss", "shuffled_gap", "truncated_loss",
 ]  # fmt: skip
 
 MARGIN = 4  # standard errors below a floor before we call it broken,
@@ -55,6 +56,17 @@ class Difference:
         return f"{self.mean:+.3f} ± {self.se:.3f} nats per token, 95 % in [{self.low:+.3f}, {self.high:+.3f}]"
 
 
+class Scored(NamedTuple):
+    """What a loss was taken of: windows of a text, and which of their positions ("all", "last" or "prefixes")."""
+
+    text: str
+    split: str
+    windows: int
+    length: int
+    seed: int
+    positions: str
+
+
 @dataclass(frozen=True)
 class Loss:
     """A mean loss in nats per token, its standard error over windows, and the loss of each window.
@@ -65,14 +77,15 @@ class Loss:
     mean: float
     se: float
     values: Tensor = field(repr=False)  # (windows,) float64, on the CPU
-    where: tuple = field(default=(), repr=False)  # what was scored: losses are paired only on the same windows
+    where: Scored | None = field(default=None, repr=False)  # losses are paired only on the same positions
 
     def minus(self, other: "Loss") -> Difference:
         """This loss minus another on the same windows, paired, with a bootstrap over windows."""
         if self.where != other.where or self.values.shape != other.values.shape:
             raise ValueError(
-                f"only losses on the same windows can be paired, these are {self.where or len(self.values)} and "
-                f"{other.where or len(other.values)}: use the same corpus, length, windows and seed"
+                "only losses on the same positions of the same windows can be paired, these are "
+                f"{self.where or len(self.values)} and {other.where or len(other.values)}: use one kind of loss, with "
+                "the same corpus, length, windows and seed"
             )
         return _difference(self.values - other.values)
 
@@ -84,7 +97,7 @@ class Loss:
         return f"{self.mean:.3f} ± {self.se:.3f} nats per token ({len(self.values)} windows)"
 
 
-def _loss(values: Tensor, where: tuple = ()) -> Loss:
+def _loss(values: Tensor, where: Scored) -> Loss:
     values = values.double()
     if not values.isfinite().all():
         bad = int((~values.isfinite()).sum())
@@ -112,9 +125,12 @@ def _length(model: Model, length: int | None) -> int:
     return longest
 
 
-def _windows(corpus: Corpus, windows: int, length: int, seed: int) -> tuple[Tensor, Tensor, Tensor, tuple]:
+def _windows(
+    corpus: Corpus, windows: int, length: int, seed: int, positions: str = "all"
+) -> tuple[Tensor, Tensor, Tensor, Scored]:
     check_count(windows, "windows")
-    return (*corpus.windows("val", windows, length, seed), (corpus.name, "val", windows, length, seed))
+    where = Scored(corpus.name, "val", windows, length, seed, positions)
+    return (*corpus.windows("val", windows, length, seed), where)
 
 
 def _nats(model: Model, x: Tensor, y: Tensor, last: int | None = None) -> Iterator[Tensor]:
@@ -144,7 +160,7 @@ def honest_loss(model: Model, corpus: Corpus, length: int | None = None, windows
     length: the length the model was trained on, by default its block_size. At another length this is still honest,
     but a filter of n samples is then asked something it never learned.
     """
-    _, x, y, where = _windows(corpus, windows, _length(model, length), seed)
+    _, x, y, where = _windows(corpus, windows, _length(model, length), seed, "last")
     return _loss(torch.cat([v[:, 0] for v in _nats(model, x, y, last=1)]), where)
 
 
@@ -171,12 +187,12 @@ def truncated_loss(model: Model, corpus: Corpus, length: int | None = None, wind
     Honest too, but it changes the length, which a filter of n samples feels. Not to be read as the honest loss.
     """
     length = _length(model, length)
-    _, x, y, where = _windows(corpus, windows, length, seed)
+    _, x, y, where = _windows(corpus, windows, length, seed, "prefixes")
     ends, values = _ends(windows, length, seed), torch.empty(windows, dtype=torch.float64)
     for n in ends.unique().tolist():
         rows = (ends == n).nonzero()[:, 0]
         values[rows] = torch.cat([v[:, 0] for v in _nats(model, x[rows, :n], y[rows, :n], last=1)])
-    return _loss(values, (*where, "prefixes"))
+    return _loss(values, where)
 
 
 def refilled_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:
@@ -185,12 +201,12 @@ def refilled_loss(model: Model, corpus: Corpus, length: int | None = None, windo
     The length stays, the content lies: a model that trusts the future is misled. An honest model scores as ever.
     """
     length = _length(model, length)
-    _, x, y, where = _windows(corpus, windows, length, seed)
+    _, x, y, where = _windows(corpus, windows, length, seed, "prefixes")
     _, other, _, _ = _windows(corpus, windows, length, seed + 1)
     ends = _ends(windows, length, seed)
     x = torch.where(torch.arange(length) < ends[:, None], x, other)
     values = torch.cat(list(_nats(model, x, y)))
-    return _loss(values[torch.arange(windows), ends - 1], (*where, "prefixes"))
+    return _loss(values[torch.arange(windows), ends - 1], where)
 
 
 @dataclass(frozen=True)
@@ -228,23 +244,36 @@ def shuffled_gap(
     return ShuffledGap(ordered, shuffled, corpus.unigram_entropy)
 
 
-def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Difference:
-    """The ordered loss minus that of the best possible predictor on the same tokens, paired by window.
+def excess(loss: Loss, corpus: Corpus) -> Difference:
+    """A loss minus what the best possible predictor pays for the very same tokens, paired by window.
 
-    No honest model beats the oracle on held-out text. `.below` says whether this one does, by more than 4 standard
-    errors. ValueError for a corpus whose true entropy nobody knows.
+    Some windows are harder than others, for the oracle too: this takes their luck out. Negative beyond chance
+    (`.below`) only with a look into the future. ValueError for a corpus whose true entropy nobody knows, and for a loss
+    that is not of its windows.
     """
-    length = _length(model, length)
-    oracle = _oracle(corpus, length, windows, seed)
-    return _difference(ordered_loss(model, corpus, length, windows, seed).values - oracle)
+    return _difference(loss.values - _oracle(corpus, loss.where))
 
 
-def _oracle(corpus: Corpus, length: int, windows: int, seed: int) -> Tensor:
-    """What the best possible predictor pays in each window of `ordered_loss` -> (windows,) float64."""
+def _oracle(corpus: Corpus, where: Scored | None) -> Tensor:
+    """What the best possible predictor pays for what was scored -> (windows,) float64."""
     if corpus.oracle is None:
         raise ValueError(f"the corpus {corpus.name!r} has no known entropy, hence no floor: use verse()")
-    starts, *_ = _windows(corpus, windows, length, seed)
-    return corpus.oracle[starts[:, None] + 1 + torch.arange(length)].mean(1).double()  # y is x shifted by one
+    if where is None or where.text != corpus.name:
+        raise ValueError(f"a loss on {where.text if where else 'no text'!r} has no floor on {corpus.name!r}")
+    starts, *_ = _windows(corpus, where.windows, where.length, where.seed)
+    if where.positions == "all":
+        return corpus.oracle[starts[:, None] + 1 + torch.arange(where.length)].mean(1).double()  # y is x shifted by one
+    last = where.length if where.positions == "last" else _ends(where.windows, where.length, where.seed)
+    return corpus.oracle[starts + last].double()
+
+
+def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Difference:
+    """The `excess` of the ordered loss: no honest model beats the oracle, at all positions of held-out text.
+
+    `.below` says whether this one does, by more than 4 standard errors. ValueError for a corpus whose true entropy
+    nobody knows.
+    """
+    return excess(ordered_loss(model, corpus, length, windows, seed), corpus)
 
 
 @dataclass(frozen=True)
@@ -286,6 +315,6 @@ def floors(
         found.append(Floor(text.name, loss, limit, _difference(loss.values - limit)))
     if corpus.oracle is not None:
         loss = ordered_loss(model, corpus, length, windows, seed)
-        over = _difference(loss.values - _oracle(corpus, length, windows, seed))
+        over = excess(loss, corpus)
         found.append(Floor(corpus.name, loss, loss.mean - over.mean, over))
     return tuple(found)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import fourierqk
 from fourierqk import cli
 from fourierqk.data.corpus import text, verse
-from fourierqk.losses import floor, honest_loss, ordered_loss
+from fourierqk.losses import excess, floor, honest_loss, ordered_loss
 from fourierqk.storage import read_json
 from fourierqk.studies import runs
 from fourierqk.training.loop import PRESETS, Preset, TrainConfig, load
@@ -78,6 +78,9 @@ def test_train_records_what_its_weights_are_worth(system, verdict):
     d, f = floor(model, corpus), record["losses"]["floor"]
     assert (f["difference"], f["se"], f["below"]) == (pytest.approx(d.mean), pytest.approx(d.se), False)
     assert f["oracle"] + f["difference"] == pytest.approx(record["losses"]["ordered"]["mean"])
+    d, f = excess(honest_loss(model, corpus), corpus), record["losses"]["honest"]["floor"]
+    assert (f["difference"], f["se"], f["below"]) == (pytest.approx(d.mean), pytest.approx(d.se), False)
+    assert f"{f['difference']:+.3f} ± {f['se']:.3f} above the oracle" in result.stdout
     assert f["oracle"] == pytest.approx(corpus.entropy_rate, abs=0.1)
     assert record["audit"]["verdict"] == verdict
     assert (record["system"], record["preset"], record["seed"]) == (system, "tiny", 3)
@@ -130,7 +133,8 @@ def test_train_reads_a_file_of_ones_own():
     (out,) = Path("runs").iterdir()
     assert " " not in out.name and out.name.startswith("sliding-fourier-qk-my-notes")
     record = read_json(out / "record.json")
-    assert record["losses"]["floor"] is None and "unknown for this text" in result.stdout
+    assert record["losses"]["floor"] is record["losses"]["honest"]["floor"] is None
+    assert "unknown for this text" in result.stdout
     assert record["corpus"]["sha256"] == text("my notes.txt").sha256
 
 

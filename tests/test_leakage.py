@@ -1,5 +1,6 @@
 """The losses against an independent restatement in numpy, and against models whose losses are known in closed form."""
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from fourierqk.losses import (
     Floor,
     Loss,
     ShuffledGap,
+    excess,
     floor,
     floors,
     honest_loss,
@@ -109,6 +111,28 @@ def test_floor() -> None:
     assert floor(uniform, skewed, T).mean == pytest.approx(expected.item(), abs=1e-6)
     with pytest.raises(ValueError, match="no known entropy"):
         floor(uniform, c.shuffled(0), T)
+
+
+@pytest.mark.parametrize("kind", [ordered_loss, honest_loss, truncated_loss, refilled_loss])
+def test_the_excess_of_the_true_chances_is_nothing(kind) -> None:
+    c = corpus(uniform=False)
+    p = torch.arange(1, V + 1) / 28
+
+    def knows(ids: Tensor) -> Tensor:
+        return p.log().expand(*ids.shape, V)
+
+    loss, even = kind(knows, c, T, windows=64), kind(uniform, c, T, windows=64)
+    assert excess(loss, c).mean == pytest.approx(0, abs=1e-6) and excess(loss, c).se < 1e-6 < loss.se
+    assert excess(even, c).mean == pytest.approx(even.minus(loss).mean, abs=1e-6)
+    for other, says in ((c.shuffled(0), "no known entropy"), (replace(c, name="other"), "no floor on 'other'")):
+        with pytest.raises(ValueError, match=says):
+            excess(loss, other)
+
+
+def test_losses_at_other_positions_are_not_paired() -> None:
+    c = corpus()
+    with pytest.raises(ValueError, match="same positions"):
+        ordered_loss(uniform, c, T, windows=64).minus(honest_loss(uniform, c, T, windows=64))
 
 
 def test_shuffled_gap() -> None:

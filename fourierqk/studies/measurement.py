@@ -7,7 +7,7 @@ from fourierqk.analysis import coverage, future_share
 from fourierqk.causality import audit
 from fourierqk.data import Corpus
 from fourierqk.filters import Filter
-from fourierqk.losses import floor, honest_loss, loss_by_position, shuffled_gap, truncated_loss
+from fourierqk.losses import Loss, excess, honest_loss, loss_by_position, shuffled_gap, truncated_loss
 from fourierqk.model import LanguageModel, attentions, generate
 from fourierqk.training import History
 
@@ -37,20 +37,23 @@ def measure(model: LanguageModel, corpus: Corpus, history: History) -> dict[str,
 
 
 def _losses(model: LanguageModel, corpus: Corpus) -> dict[str, Any]:
-    gap = shuffled_gap(model, corpus)
+    gap, honest = shuffled_gap(model, corpus), honest_loss(model, corpus)
     about_gap = {"gap": gap.gap, "unigram_entropy": gap.unigram, "below_unigram": gap.below}
-    losses = {
+    return {
         "ordered": gap.ordered.as_dict(),
         "shuffled": gap.shuffled.as_dict() | about_gap,
-        "honest": honest_loss(model, corpus).as_dict(),
+        "honest": honest.as_dict() | {"floor": _floor(honest, corpus)},
         "truncated": truncated_loss(model, corpus).as_dict(),
-        "floor": None,
+        "floor": _floor(gap.ordered, corpus),
     }
-    if corpus.oracle is not None:
-        d = floor(model, corpus)
-        oracle = gap.ordered.mean - d.mean  # on the same windows
-        losses["floor"] = {"oracle": oracle, "difference": d.mean, "se": d.se, "below": d.below}
-    return losses
+
+
+def _floor(loss: Loss, corpus: Corpus) -> dict[str, Any] | None:
+    """What the oracle pays for the same tokens, and how far the loss is from it; None where nobody knows."""
+    if corpus.oracle is None:
+        return None
+    d = excess(loss, corpus)
+    return {"oracle": loss.mean - d.mean, "difference": d.mean, "se": d.se, "below": d.below}
 
 
 def _filters(model: LanguageModel) -> list[dict[str, list[float]]]:
@@ -72,12 +75,13 @@ def summary(record: dict[str, Any]) -> str:
     """A record in a few lines, as `fourierqk train` prints it."""
     losses, history, a = record["losses"], record["history"], record["audit"]
     mean = {k: f"{losses[k]['mean']:.3f} ± {losses[k]['se']:.3f}" for k in losses if k != "floor"}
-    s, f = losses["shuffled"], losses["floor"]
+    s, f, h = losses["shuffled"], losses["floor"], losses["honest"]["floor"]
+    above = f", {h['difference']:+.3f} ± {h['se']:.3f} above the oracle there" if h else ""
     lines = [
         f"{record['system']} on {record['corpus']['name']}, {record['preset']}, seed {record['seed']}: nats per token",
         f"  ordered   {mean['ordered']}   all positions of {losses['ordered']['windows']} windows",
         f"  shuffled  {mean['shuffled']}   gap {s['gap']:+.3f}; unigram entropy {s['unigram_entropy']:.3f}",
-        f"  honest    {mean['honest']}   last position of {losses['honest']['windows']} windows",
+        f"  honest    {mean['honest']}   last position of {losses['honest']['windows']} windows{above}",
         f"  truncated {mean['truncated']}   last position of {losses['truncated']['windows']} prefixes",
     ]
     if f is None:
