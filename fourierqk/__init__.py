@@ -4,15 +4,15 @@ What a first program needs::
 
     systems       SYSTEMS, system, build
     models        GPT, GPTConfig, generate
-    filters       AllPass, Tone, Gaussian, MexicanHat, Morlet, MorletCorrelation, RandomBands, CausalGaussian,
-                  CausalMexicanHat; CircularFilter or CausalFilter to write your own; bins, period
-    combinators   Analytic, Bank, Causal, PhaseRandomised, Residual, SlidingDFT, Sum, Unit
+    filters       AllPass, Tone, Gaussian, Morlet; CircularFilter or CausalFilter to write your own;
+                  Causal or Unit around another; bins, period for frequencies
     texts         verse, shakespeare, text
     training      PRESETS, TrainConfig, train
     the audit     audit, assert_causal
 
-Everything else is imported from where it lives: ``from fourierqk.losses import honest_loss``, ``from fourierqk import
-figures``. All but figures, widgets and the command line needs torch and numpy alone.
+Everything else is imported from where it lives: ``from fourierqk.losses import honest_loss``, ``from
+fourierqk.combinators import Bank``, ``from fourierqk import figures``. All but figures, widgets and the command line
+needs torch and numpy alone.
 """
 import ast
 import importlib

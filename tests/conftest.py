@@ -1,7 +1,9 @@
-"""Shared by all tests: the built site, a browser to open it with, and a closing word when there was none."""
+"""Shared by all tests: the built wheel and site, a browser to open it with, a closing word when there was none."""
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,15 @@ def browser():
         )
         yield chromium
         chromium.close()
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory) -> Path:
+    """The library as pip would install it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    return next(folder.glob("*.whl"))
 
 
 @pytest.fixture

@@ -71,13 +71,6 @@ def freeze(python: Path) -> set[str]:
     return {*run(python, "-m", "pip", "freeze").split("\n")}
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
-    return next(folder.glob("*.whl"))
-
-
 @pytest.fixture
 def colab(python, wheel, tmp_path, monkeypatch):
     """A function that runs cells of committed notebooks as one, the way Colab would, and returns them with outputs."""

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from fourierqk import Bank, Gaussian, Tone, bins, period
+from fourierqk import Gaussian, Tone, bins, period
+from fourierqk.combinators import Bank
 from fourierqk.exercises import arrays, dft, filter_design, numeric, text_signal
 
 

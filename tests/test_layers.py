@@ -164,6 +164,7 @@ def test_the_front_door_shows_its_names_and_no_others():
     listed = re.findall(r"\w+", fourierqk.__doc__.split("::\n")[1].split("Everything")[0])
     assert {*dir(fourierqk)} == {*fourierqk.__all__, "__version__"} and {*fourierqk.__all__} <= {*listed}
     assert {name for name in listed if not name.islower()} <= {*fourierqk.__all__}
+    assert len(fourierqk.__all__) <= 24, "what a first program needs, at a glance: a further name has its home"
     assert {*fourierqk.__all__} & {room(m) for m in EDGES} == set(), "a name and a module would hide each other"
     with pytest.raises(AttributeError, match="honest_loss"):
         fourierqk.honest_loss  # noqa: B018
