@@ -8,17 +8,18 @@ import functools
 import inspect
 import random
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from types import BuiltinFunctionType, CellType, ModuleType
-from typing import Any
+from types import BuiltinFunctionType, CellType, MappingProxyType, ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import _disable_current_modes
 
-__all__ = ["Adapter", "Model", "block_size", "vocab_size"]
+__all__ = ["Adapter", "Arguments", "Model", "RefusedError", "block_size", "check_model", "duplicate", "vocab_size"]
 
 SEARCHED = 20_000  # objects to look into for modules, at most
 _EMPTY = CellType()  # of a closure whose variable is not set yet
@@ -28,6 +29,36 @@ _LEAVES = (
 _CONTAINERS = (dict, OrderedDict, list, tuple, set, frozenset)  # a module keeps a dozen empty ones
 
 Model = Callable[..., Any]  # ids (B, T) -> logits (B, T, V), or a tuple, dict or object that holds them
+Arguments = Mapping[str, Any] | Callable[[Tensor], Mapping[str, Any]]  # more for each call; a function has them of ids
+_T = TypeVar("_T")
+
+
+class RefusedError(ValueError):
+    """A model, or a copy of one, will not do what was asked of it, however often it is asked."""
+
+
+def _twice(call: Callable[[], _T]) -> _T:
+    """What a call gives. RefusedError where it fails two times running.
+
+    What a second try does not repeat was no answer to the call but is meant for the caller (an alarm that went off, a
+    profiler that stops): it passes.
+    """
+    try:
+        return call()
+    except (Exception, SystemExit) as e:
+        try:
+            call()
+        except (Exception, SystemExit):
+            raise RefusedError(f"{type(e).__name__}: {e}") from e
+        raise
+
+
+def duplicate(model: Model) -> Model | None:
+    """A deep copy; None where a stranger's class refuses to be copied."""
+    try:
+        return _twice(lambda: copy.deepcopy(model))
+    except RefusedError:
+        return None
 
 
 def roots(model: Model) -> list[nn.Module]:
@@ -70,11 +101,21 @@ def _held(x: Any) -> list[Any]:
 
 
 class Adapter:
-    """A model that somebody else wrote, with the modules within its reach, which are looked for once."""
+    """A model that somebody else wrote, with the modules within its reach, which are looked for once.
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    arguments: what each call is given beside the ids, copied anew, or a function of the ids that has them.
+    """
+
+    def __init__(self, model: Model, arguments: Arguments = MappingProxyType({})) -> None:
+        self.model, self.arguments = model, arguments
         self.roots = roots(model)
+        self._worked: Callable[[], Any] | None = None  # the first call that did, of this model or what it is a copy of
+
+    def around(self, model: Model) -> "Adapter":
+        """The same for a copy of the model."""
+        other = Adapter(model, self.arguments)
+        other._worked = self._worked
+        return other
 
     @cached_property
     def modules(self) -> list[nn.Module]:
@@ -98,10 +139,10 @@ class Adapter:
         """A copy; None where the model is no module, refuses to be copied, or shares its parts with its copy."""
         if not isinstance(self.model, nn.Module):
             return None
-        try:
-            copied = Adapter(copy.deepcopy(self.model))
-        except Exception:  # whatever a stranger's class objects to
+        other = duplicate(self.model)
+        if other is None:
             return None
+        copied = self.around(other)
         return None if {id(m) for m in copied.modules} & {id(m) for m in self.modules} else copied
 
     @contextmanager
@@ -144,26 +185,92 @@ class Adapter:
                     t.data.copy_(value)
 
     def logits(self, ids: Tensor) -> Tensor:
-        """The model's logits, (B, T, V) in its own precision. ValueError when it fails or returns something else."""
+        """The model's logits, (B, T, V) in its own precision. RefusedError when it fails or returns something else.
+
+        An exception that does not answer these ids, for it stays away at a second try or comes at a text that once was
+        read, passes as it is.
+        """
         b, t = ids.shape
         try:
-            out = _unwrap(self.model(ids.clone()))  # a model may write into what it is given
-            if isinstance(out, Tensor) and out.dim() == 3 and out.shape[1] == 1 < t and _takes_targets(self.model):
-                # nanoGPT returns the last position alone unless it is given targets: fixed ones, which tell it nothing
-                out = _unwrap(self.model(ids.clone(), targets=torch.zeros_like(ids)))
-        except (Exception, SystemExit) as e:
-            raise ValueError(
+            out = _twice(lambda: self._answer(ids))
+        except RefusedError as e:
+            if self._worked:
+                with _disable_current_modes():  # in the machine's own arithmetic
+                    self._worked()
+            raise RefusedError(
                 f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
-                f"({type(e).__name__}: {e}). Check vocab_size and length: some models take one length only"
-            ) from e
+                f"({e}). Check vocab_size and length: some models take one length only"
+            ) from e.__cause__
         if not (isinstance(out, Tensor) and out.dim() == 3 and tuple(out.shape[:2]) == (b, t)
                 and out.shape[2] and out.is_floating_point()):  # fmt: skip
-            got = f"{tuple(out.shape)} of {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
-            raise ValueError(
-                f"expected logits (batch, time, vocabulary) = ({b}, {t}, V) for ids {(b, t)}, got {got}: give a "
-                "callable that returns them, or a tuple that starts with them, or an object with .logits"
-            )
+            raise RefusedError(_not_logits(out, b, t))
+        if self._worked is None:
+            self._worked = functools.partial(self._answer, ids)
         return out
+
+    def _answer(self, ids: Tensor) -> Any:
+        out = _unwrap(self._call(ids))
+        if isinstance(out, Tensor) and out.dim() == 3 and out.shape[1] == 1 < ids.shape[1] and self._takes_targets:
+            # nanoGPT returns the last position alone unless it is given targets: fixed ones, which tell it nothing
+            return _unwrap(self._call(ids, targets=torch.zeros_like(ids)))
+        return out
+
+    def _call(self, ids: Tensor, **more: Tensor) -> Any:
+        """The model's own answer; it may write into what it is given."""
+        held = self.arguments(ids) if callable(self.arguments) else copy.deepcopy(dict(self.arguments))
+        return self.model(ids.clone(), **{**held, **more})
+
+    @cached_property
+    def _takes_targets(self) -> bool:
+        return isinstance(self.model, nn.Module) and "targets" in inspect.signature(self.model.forward).parameters
+
+
+def _not_logits(out: Any, b: int, t: int) -> str:
+    """What to say of an answer that is none, to ids (b, t)."""
+    if isinstance(out, nn.Module):
+        return f"the call made a model ({type(out).__name__}) instead of logits: give that, not what makes it"
+    got = f"{tuple(out.shape)} of {out.dtype}" if isinstance(out, Tensor) else type(out).__name__
+    return (
+        f"expected logits (batch, time, vocabulary) = ({b}, {t}, V) for ids {(b, t)}, got {got}: give a "
+        "callable that returns them, or a tuple that starts with them, or an object with .logits"
+    )
+
+
+def check_model(model: Model, arguments: Arguments = MappingProxyType({})) -> None:
+    """ValueError unless it could be called with ids (B, T) and these arguments: a class, say, or what makes a model."""
+    if not callable(model):
+        raise ValueError(f"a model is a callable ids (B, T) -> logits (B, T, V), not {type(model).__name__}")
+    if isinstance(model, type):
+        raise ValueError(f"{model.__name__} is a class: give an instance of it, {model.__name__}(...)")
+    if not (callable(arguments) or isinstance(arguments, Mapping)):
+        raise ValueError(f"kwargs = {arguments!r} must be a dict of arguments, or a function of ids that returns one")
+    name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", type(model).__name__)
+    try:
+        first, *more = _parameters(model)
+    except TypeError:  # made in C, or a script: it says nothing of its arguments
+        return
+    except ValueError:
+        raise ValueError(f"{name} takes no ids: if it makes a model, give the model that it makes, {name}()") from None
+    given = {} if callable(arguments) else arguments
+    needed = [p.name for p in more if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not callable(arguments) and (missing := [n for n in needed if n not in given]):
+        also = "" if isinstance(model, nn.Module) else f", or, if {name} makes a model, the model that it makes"
+        raise ValueError(
+            f"{name} needs {', '.join(missing)} beside ids: give kwargs={{{missing[0]!r}: ...}}, the same for every "
+            f"call, or a function of ids that returns such a dict{also}"
+        )
+
+
+def _parameters(model: Model) -> list[inspect.Parameter]:
+    """What it may be called with. TypeError where it does not say; ValueError where it is nothing."""
+    call = model.forward if isinstance(model, nn.Module) else model
+    try:
+        found = list(inspect.signature(call).parameters.values())
+    except ValueError as e:
+        raise TypeError from e
+    if not any(p.kind is not p.KEYWORD_ONLY for p in found):
+        raise ValueError
+    return found
 
 
 def block_size(model: Model) -> int | None:
@@ -196,7 +303,3 @@ def _unwrap(out: Any) -> Any:
     if isinstance(getattr(out, "logits", None), Tensor):  # before tuples: a named tuple may hold them anywhere
         return out.logits
     return out[0] if isinstance(out, tuple | list) and out else out
-
-
-def _takes_targets(model: Model) -> bool:
-    return isinstance(model, nn.Module) and "targets" in inspect.signature(model.forward).parameters

@@ -1,11 +1,10 @@
 """What a model does when nobody edits the future: the controls that must hold before any probe means something."""
-import copy
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from fourierqk.adapter import Adapter
+from fourierqk.adapter import Model, RefusedError, duplicate
 from fourierqk.causality.limits import ELEMENTS, FELT, ODD_ONE, ROWS, SAME, UNIT_TEXTS
 from fourierqk.causality.movement import Bench, alike, change
 from fourierqk.causality.probes import Plan
@@ -25,11 +24,12 @@ class Control:
     prefix_consistent: bool | None
     notes: tuple[str, ...]
     blind: str
+    numbers: int  # at each position: as many as there are tokens, if these are logits
 
 
 def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     """The same text twice, with other dice, beside other rows, in batches of other sizes, and cut short."""
-    unspoilt = _unspoilt(subject)
+    unspoilt = duplicate(subject.adapter.model)  # that no call has touched, should the model keep state between calls
     subject, one = _first(subject, bases[:1])
     blind = _blind(one[0])
     rows = max(1, min(ROWS, ELEMENTS // one.numel()))
@@ -38,7 +38,7 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
     notes += state
     if not repeatable:  # whatever else would differ, differs for this reason
-        return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind)
+        return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind, one.shape[-1])
     first = subject(base)
     if not alike(first, replace(subject, seed=subject.seed + 1)(base), SAME):
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
@@ -49,21 +49,23 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     if len(sizes) > 1:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
     bench = Bench(rows, _unit(subject, edits, min(rows, UNIT_TEXTS)))
-    return Control(subject, bench, sizes, repeatable, _prefix_consistent(subject, base[:1]), tuple(notes), blind)
+    consistent = _prefix_consistent(subject, base[:1])
+    return Control(subject, bench, sizes, repeatable, consistent, tuple(notes), blind, one.shape[-1])
 
 
 def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:
     """The first answer; twice the same text in a batch where a model cannot do with one."""
     try:
         first = subject(text)
-    except ValueError:
+    except RefusedError:
         pair = replace(subject, copies=2)
         try:
             return pair, pair(text)
-        except ValueError:
+        except RefusedError:
             pass
         raise  # the first complaint is the one to show
-    return replace(subject, adapter=Adapter(subject.adapter.model)), first  # some make their modules when first called
+    again = subject.adapter.around(subject.adapter.model)  # some make their modules when first called
+    return replace(subject, adapter=again), first
 
 
 def _blind(z: Tensor) -> str:
@@ -79,32 +81,23 @@ def _batched(subject: Subject, rows: int, bases: Tensor) -> tuple[Subject, int, 
     many = bases.repeat(rows // len(bases) + 1, 1)[:rows]
     try:
         subject(many)
-    except ValueError:
+    except RefusedError:
         return subject, 1, [f"the model cannot read {rows} texts at once: probed one at a time"]
     return subject, rows, []
 
 
-def _unspoilt(subject: Subject) -> Subject | None:
-    """A copy that no call has touched, to be copied anew for every call, should the model keep state between calls."""
-    try:
-        model = copy.deepcopy(subject.adapter.model)
-    except Exception:  # whatever a stranger's class objects to
-        return None
-    return None if model is subject.adapter.model else replace(subject, adapter=Adapter(model), forgetful=True)
-
-
 def _repeatable(
-    subject: Subject, unspoilt: Subject | None, base: Tensor, other: Tensor
+    subject: Subject, unspoilt: Model | None, base: Tensor, other: Tensor
 ) -> tuple[Subject, bool, list[str]]:
     """Whether the same texts give the same output after others; perhaps only from a copy that has seen nothing."""
     first, _, again = subject(base), subject(other), subject(base)
     if alike(first, again, SAME):
         return subject, True, []
-    if unspoilt is None:
+    if unspoilt is None or unspoilt is subject.adapter.model:
         return subject, False, ["the model cannot be copied: whether it keeps state between calls is unknown"]
-    unspoilt = replace(unspoilt, copies=subject.copies)
-    if alike(unspoilt(base), unspoilt(base), SAME):
-        return unspoilt, True, ["the model keeps state between calls: every probe ran on a fresh copy"]
+    fresh = replace(subject, adapter=subject.adapter.around(unspoilt), forgetful=True)
+    if alike(fresh(base), fresh(base), SAME):
+        return fresh, True, ["the model keeps state between calls: every probe ran on a fresh copy"]
     return subject, False, []
 
 
@@ -115,7 +108,7 @@ def _sizes(subject: Subject, text: Tensor) -> tuple[int, ...]:
         try:
             if not alike(known, replace(subject, copies=copies)(text), SAME):
                 return 1, 2, 3
-        except ValueError:  # it cannot be asked so
+        except RefusedError:  # it cannot be asked so
             continue
     return (subject.copies,)
 
@@ -140,5 +133,5 @@ def _prefix_consistent(subject: Subject, text: Tensor) -> bool | None:
     whole, length = subject(text), text.shape[1]
     try:
         return all(alike(subject(text[:, :n]), whole[:, :n], FELT) for n in {length // 2, length - 1} - {0})
-    except ValueError:
+    except RefusedError:
         return None

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fourierqk.adapter import RefusedError
 from fourierqk.causality import limits
 from fourierqk.causality.locate import Location, locate
 from fourierqk.causality.movement import Bench, Movement, alike, change, probe
@@ -116,7 +117,7 @@ def _judge(subject: Subject, rounds: list[Probed], bench: Bench, repeat: Repeat)
     if rel:
         try:
             steady, replays = repeat(subject, rounds, bench, movement.after[p].item())
-        except ValueError:  # its operations do not let themselves be rounded otherwise
+        except RefusedError:  # its operations do not let themselves be rounded otherwise
             steady = Steadiness(True if rel > limits.LEAK else False if rel < limits.ROUND_OFF else None)
     return Examination(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, replays)
 
@@ -150,7 +151,7 @@ def _in_float64(coarse: Examination, bench: Bench) -> Examination | None:
         if not alike(coarse.subject(one), subject(one), limits.OTHERWISE):
             return None
         return _judge(subject, [(plan, probe(subject, plan, bench)) for plan in plans], bench, _repeated)
-    except ValueError:  # it insists on float32 somewhere
+    except RefusedError:  # it insists on float32 somewhere
         return None
 
 

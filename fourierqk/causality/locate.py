@@ -1,6 +1,7 @@
 """Where a leak enters: the first module whose inputs hold still before the cut and whose outputs move."""
 from dataclasses import dataclass, replace
 
+from fourierqk.adapter import RefusedError
 from fourierqk.causality.limits import EXACT
 from fourierqk.causality.replay import INPUTS, OUTPUTS, Replay, UnpairedError
 from fourierqk.causality.steadiness import steadiness
@@ -46,7 +47,7 @@ def locate(replay: Replay) -> Location | None:
             if _jumps(replay, i):
                 jumps.append(replace(_location(replay, path, calls), steady=False))
             calls.append(call)
-    except (UnpairedError, ValueError):  # or the model does not let itself be rounded otherwise
+    except (UnpairedError, RefusedError):  # or the model does not let itself be rounded otherwise
         pass
     return jumps[0] if jumps else None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from fourierqk.adapter import RefusedError
 from fourierqk.causality.limits import ALIVE
 from fourierqk.causality.probes import Plan
 from fourierqk.causality.subject import Subject
@@ -59,7 +60,7 @@ class Movement:
 def change(a: Tensor, b: Tensor) -> Tensor:
     """b - a, but 0 between equal infinities or NaNs, and infinite where a number turned into one of them."""
     if a.shape != b.shape:
-        raise ValueError(f"the logits change their shape from call to call, {tuple(a.shape)} and {tuple(b.shape)}")
+        raise RefusedError(f"the logits change their shape from call to call, {tuple(a.shape)} and {tuple(b.shape)}")
     d = b - a
     if not d.isfinite().all():
         d = torch.where((a == b) | (a.isnan() & b.isnan()), 0, d).nan_to_num(nan=torch.inf, posinf=torch.inf)

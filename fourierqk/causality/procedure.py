@@ -7,12 +7,13 @@ length).
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from fourierqk.adapter import Adapter, Model, block_size
+from fourierqk.adapter import Adapter, Arguments, Model, RefusedError, block_size, check_model
 from fourierqk.causality.bench import Control, control
 from fourierqk.causality.examine import Examination, beside, examine, rerandomised
 from fourierqk.causality.limits import ALONE, THROWS
@@ -36,6 +37,7 @@ def audit(
     positions: int = 512,
     lengths: Sequence[int] = (),
     axes: Sequence[str] = (),
+    kwargs: Arguments = MappingProxyType({}),
     progress: bool | None = None,
 ) -> Audit:
     """Look for a dependence of outputs on later tokens, and say where it enters and how far it reaches.
@@ -47,6 +49,8 @@ def audit(
     random text. positions: the map edits each of at most so many positions.
     axes: what else to ask. "train": the same in training mode, for four throws of the dice. "batch": whether one row of
     a batch hears another, in eval mode. A leak along an axis counts in the verdict.
+    kwargs: further arguments of each call, the same for all ({"mask": ...}), or a function of the ids (B, T) that
+    returns them, where they depend on the length or on the text.
     progress: a bar after three seconds; None shows it in a terminal or notebook.
 
     Verdicts are explained in `Audit`. Unseen remain: a trigger rarer than the probes, such as one pair of tokens among
@@ -57,8 +61,9 @@ def audit(
     than logits, or no number at all.
     """
     ask = _Question(vocab_size, length, draws, seed, text, positions)
+    check_model(model, kwargs)
     _check(model, ask, lengths, axes)
-    adapter = Adapter(model)
+    adapter = Adapter(model, kwargs)
     with adapter.restored(), progress_bar(progress, ask.estimate * (1 + len(lengths)), unit="probe", delay=3) as bar:
         found = {n: _at(adapter, replace(ask, length=n), bar.update) for n in dict.fromkeys((length, *lengths))}
         others = {axis: AXES[axis](adapter, ask) for axis in dict.fromkeys(axes)}
@@ -104,8 +109,6 @@ class _Question:
 
 
 def _check(model: Model, ask: _Question, lengths: Sequence[int], axes: Sequence[str]) -> None:
-    if not callable(model):
-        raise ValueError(f"a model is a callable ids (B, T) -> logits (B, T, V), not {type(model).__name__}")
     for name, least in (("vocab_size", 2), ("length", 2), ("draws", 1), ("positions", 2), ("seed", 0)):
         value = getattr(ask, name)
         if not isinstance(value, Integral) or value < least:
@@ -147,6 +150,7 @@ def _at(adapter: Adapter, ask: _Question, tick: Callable[[int], object]) -> Audi
     redraws = ask.redraws(ask.draws, ask.seed)
     edits = ask.edits(redraws.bases[0])
     held = control(subject, redraws.bases, edits)
+    notes += _headless(held.numbers, ask.vocab_size)
     bench = replace(held.bench, tick=tick)
     few = ask.redraws(min(ask.draws, 3), ask.seed + 1)
     realised, structural = examine(held.subject, [edits, redraws], bench), None
@@ -156,6 +160,14 @@ def _at(adapter: Adapter, ask: _Question, tick: Callable[[int], object]) -> Audi
         fresh = rerandomised(held.subject)
         structural = _examined(fresh, [few], bench) if fresh else None
     return conclude(realised, structural, edits, replace(held, bench=bench, notes=(*held.notes, *notes)))
+
+
+def _headless(numbers: int, vocab_size: int) -> list[str]:
+    """What to say where a position does not have one number for each token. Any numbers can hear the future."""
+    if numbers == vocab_size:
+        return []
+    why = "no logits; is the head missing?" if numbers < vocab_size else "a padded vocabulary, or no head"
+    return [f"{numbers} numbers at each position, but vocab_size = {vocab_size} ({why}): these numbers were judged"]
 
 
 def _alone(held: Control, plans: list[Plan], bench: Bench) -> Examination | None:
@@ -177,7 +189,7 @@ def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Examination 
     """None where the subject does not run."""
     try:
         return examine(subject, plans, bench)
-    except ValueError:
+    except RefusedError:
         return None
 
 

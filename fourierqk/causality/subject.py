@@ -33,7 +33,7 @@ class Subject:
         _reseed_torch(self.seed)
         random.seed(self.seed)
         np.random.seed(self.seed % 2**32)
-        return Adapter(copy.deepcopy(self.adapter.model)) if self.forgetful else self.adapter
+        return self.adapter.around(copy.deepcopy(self.adapter.model)) if self.forgetful else self.adapter
 
     def run(self, adapter: Adapter, ids: Tensor) -> Tensor:
         """ids (B, T) -> the logits (B, T, V) of a fresh adapter, in float32 at least, detached, on its device."""
