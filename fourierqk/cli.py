@@ -2,6 +2,7 @@
 import json
 import re
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -305,7 +306,9 @@ def _failures(*more: type[Exception]) -> Iterator[None]:
     """Turn what a user can put right into one line and exit status 2 (1: the training itself broke)."""
     expected: tuple[type[Exception], ...] = (ValueError, OSError, ImportError, *more)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            yield
     except KeyboardInterrupt:
         _stop("stopped. The same command goes on from the last evaluation", 130)
     except FloatingPointError as e:
@@ -313,6 +316,13 @@ def _failures(*more: type[Exception]) -> Iterator[None]:
     except expected as e:
         said = str(getattr(e, "strerror", None) or e).replace("resume=False", "--restart")
         _stop(said if isinstance(e, ValueError | OSError) or not more else f"{type(e).__name__}: {said}", 2)
+
+
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+    """Show a warning: one of ours in a line, one of torch's or a stranger's with the place that it comes from."""
+    ours = Path(filename).is_relative_to(Path(__file__).parent)
+    said = f"fourierqk: {message}\n" if ours else warnings.formatwarning(message, category, filename, lineno)
+    typer.echo(said, err=True, nl=False)
 
 
 def _stop(why: str, status: int) -> None:

@@ -23,7 +23,7 @@ def progress_bar(
     if wanted is False:
         yield _Silent()
         return
-    seen = wanted or sys.stderr.isatty() or "ipykernel" in sys.modules
+    seen = wanted or _in_terminal() or "ipykernel" in sys.modules
     tqdm = _tqdm() if seen else None
     if tqdm is None:
         yield _Lines(total, done, unit)
@@ -41,15 +41,16 @@ class _Silent:
     def set_postfix(self, **values: object) -> None:
         pass
 
-    def write(self, line: str, file: IO[str]) -> None:
+    def write(self, line: str, file: IO[str] | None) -> None:
         pass
 
 
 class _Quiet(_Silent):
     """One that prints what it is told to."""
 
-    def write(self, line: str, file: IO[str]) -> None:
-        print(line, file=file, flush=True)
+    def write(self, line: str, file: IO[str] | None) -> None:
+        if file is not None:  # a process without a standard error has None, which print takes for the standard output
+            print(line, file=file, flush=True)
 
 
 class _Lines(_Quiet):
@@ -66,6 +67,10 @@ class _Lines(_Quiet):
             self.told = self.done
             said = ", ".join(f"{name} {value}" for name, value in values.items())
             self.write(f"{self.unit} {self.done} of {self.total}: {said}", sys.stderr)
+
+
+def _in_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _tqdm() -> Any:

@@ -1,7 +1,9 @@
 """Files that are whole or absent, written beside their place and moved in, and folders with one process at a time."""
+import errno
 import json
 import os
 import socket
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,12 +20,15 @@ __all__ = [
 LOCK = ".lock"  # in the folder that is held; it stays behind, empty: to delete it would let two processes in
 
 _held: set[Path] = set()  # by this process: whoever holds a folder may hold it again
+_warned: set[tuple[int, str]] = set()  # device and lack: each is said once
+CANNOT = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}  # said by a disk without the call
 
 
 def write_atomic(path: str | Path, data: bytes) -> None:
     """Write a file so that a reader, or a crash at any moment, finds the old file or the new one, never a part.
 
     OSError names the path and says what failed (no such folder, no permission, disk full); the old file is then intact.
+    A disk that cannot be told to write at once (fsync) is warned of once: there a power cut may take the file.
     """
     path = Path(path)
     temp = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -31,7 +36,7 @@ def write_atomic(path: str | Path, data: bytes) -> None:
         with open(temp, "wb") as f:
             f.write(data)
             f.flush()
-            os.fsync(f.fileno())  # the bytes reach the disk before the name does
+            _sync(f, path.parent)  # the bytes reach the disk before the name does
         os.replace(temp, path)
     except OSError as e:
         raise OSError(e.errno, f"cannot write {path}: {e.strerror}. What was there before is intact") from e
@@ -40,6 +45,23 @@ def write_atomic(path: str | Path, data: bytes) -> None:
             temp.unlink(missing_ok=True)
         except OSError:  # the folder cannot be reached at all: the first error says so
             pass
+
+
+def _sync(file: IO[bytes], folder: Path) -> None:
+    try:
+        os.fsync(file.fileno())
+    except OSError as e:
+        if e.errno not in CANNOT:
+            raise
+        _warn(folder, e, "its disk does not promise that a written file outlasts a power cut. Keep a copy")
+
+
+def _warn(folder: Path, lack: OSError, says: str) -> None:
+    """Warn, once a disk, of a protection that its file system lacks: the work goes on without it."""
+    lacks = (folder.stat().st_dev, says)
+    if lacks not in _warned:
+        _warned.add(lacks)
+        warnings.warn(f"{folder}: {says}, or take a folder on another disk ({lack.strerror})", stacklevel=2)
 
 
 def sweep(path: str | Path) -> None:
@@ -105,15 +127,16 @@ def hold(folder: str | Path) -> Iterator[None]:
     """Make a folder, and keep other processes out of it until the end.
 
     The lock is the kernel's, on a file in the folder: it goes when its process goes, killed or not, so that none is
-    ever stale. Where the system has no such lock (Windows), nobody is kept out. Raises Busy where another process is
-    in the folder, OSError where the folder cannot be made or written.
+    ever stale. Where the system (Windows) or the disk (some network disks) has no such lock, nobody is kept out; of
+    such a disk a warning says so. Raises Busy where another process is in the folder, OSError where the folder cannot
+    be made or written.
     """
     folder = make_folder(folder).resolve()
     if folder in _held:
         yield
         return
     with _open(folder / LOCK) as file:
-        if not _lock(file):
+        if not _lock(file, folder):
             file.seek(0)
             owner = file.read().decode(errors="replace") or "unknown"
             raise Busy(f"{folder} is in use by another process ({owner}): wait for it, or take another folder")
@@ -132,7 +155,7 @@ def taken(folder: str | Path) -> bool:
     if not path.exists():
         return False
     with _open(path) as file:
-        return not _lock(file)
+        return not _lock(file, path.parent)
 
 
 def make_folder(folder: str | Path) -> Path:
@@ -152,7 +175,7 @@ def _open(path: Path) -> IO[bytes]:
         raise OSError(e.errno, f"cannot write {path}: {e.strerror}") from e
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _lock(file: IO[bytes], folder: Path) -> bool:
     """Take the lock that goes with the open file; False where another process has it."""
     try:
         import fcntl
@@ -162,6 +185,10 @@ def _lock(file: IO[bytes]) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as e:
+        if e.errno not in CANNOT:
+            raise OSError(e.errno, f"cannot lock {folder / LOCK}: {e.strerror}") from e
+        _warn(folder, e, "its disk has no locks to keep a second process out. Start none there")
     return True
 
 

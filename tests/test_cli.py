@@ -1,4 +1,5 @@
 """The command line: what it prints and writes, and one clear line with the right exit status when a thing is wrong."""
+import errno
 import fcntl
 import functools
 import json
@@ -242,6 +243,18 @@ def test_a_folder_where_another_process_trains_is_refused_with_its_name():
         line = refused(run("train", "base-dot", "--out", "run"))
         assert "in use by another process (process 7 on another host)" in line
     assert run("train", "base-dot", "--out", "run", "--steps", 4).exit_code == 0
+
+
+def test_a_disk_without_locks_is_a_line_that_names_it_and_no_obstacle(monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fourierqk.storage._warned", set())
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    result = run("train", "base-dot", "--out", "run", "--steps", 4)
+    assert result.exit_code == 0
+    (line,) = [line for line in result.stderr.splitlines() if "lock" in line]
+    assert line.startswith("fourierqk: ") and str(Path("run").resolve()) in line and "another disk" in line
 
 
 def test_a_restart_that_fails_leaves_no_record_of_the_old_run(monkeypatch):

@@ -359,6 +359,21 @@ def test_a_write_that_fails_leaves_nothing_behind_and_the_text_is_still_given(li
     assert not list(library.cache.iterdir())
 
 
+@pytest.mark.parametrize("home", ["unknown", "closed"])
+def test_who_has_no_home_reads_the_text_all_the_same(library, tmp_path, monkeypatch, home):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.chdir(tmp_path)
+    if home == "unknown":
+        monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where neither HOME nor a password file tells
+    else:
+        monkeypatch.setenv("HOME", str(tmp_path / "file"))
+        (tmp_path / "file").write_text("no folder can be made in this")
+    library.answers += [PLAY]
+    with pytest.warns(UserWarning, match="cannot keep the text in .*XDG_CACHE_HOME"):
+        assert is_play(shakespeare())
+    assert not (tmp_path / "~").exists()
+
+
 def test_argument_before_environment_before_cache(library, tmp_path, monkeypatch):
     folder = tmp_path / "folder"
     folder.mkdir()

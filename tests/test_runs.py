@@ -24,7 +24,7 @@ from fourierqk.model import generate
 from fourierqk.records.library import folder, runs_in
 from fourierqk.storage import hold, read_json, write_json
 from fourierqk.studies.design import FIRST, STUDIES, Run, Study, find_study, open_corpus
-from fourierqk.studies.pool import conduct, order
+from fourierqk.studies.pool import BEGIN, LIBRARY, conduct, order
 from fourierqk.studies.runs import recorded, run_in_study, workplace
 from fourierqk.training import CHECKPOINT, load, steps_done, train
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
@@ -257,11 +257,24 @@ def test_a_study_killed_at_random_moments_and_shared_by_two_ends_as_an_undisturb
 
 def test_a_worker_says_in_one_line_why_it_failed_and_nothing_else(tmp_path):
     (run,) = tiny("no such text", "base-dot")
-    command, pipe = [sys.executable, "-m", "fourierqk.studies.worker", str(tmp_path)], subprocess.PIPE
+    command, pipe = [sys.executable, "-c", BEGIN, str(LIBRARY), str(tmp_path)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
         child.stdin.write(order(run, 1, False)), child.stdin.flush()  # and stays open: the study is there
-        assert child.stderr.read() == b"no corpus 'no such text': it is neither verse nor shakespeare nor a file\n"
+        (line,) = child.stderr.read().decode().splitlines()
+        assert line.startswith("unknown corpus 'no such text': ") and line.endswith("It is no file either")
         assert child.stdout.read() == b"" and child.wait() == 1
+
+
+def test_no_file_in_the_working_folder_or_beside_the_library_is_taken_for_a_module_of_python(
+    text, tmp_path, monkeypatch
+):  # fmt: skip
+    site = tmp_path / "site"
+    shutil.copytree(LIBRARY.parent, site / "fourierqk", ignore=shutil.ignore_patterns("__pycache__"))
+    for place in (tmp_path, site):
+        (place / "random.py").write_text(f"raise RuntimeError('the random.py in {place}')")
+    monkeypatch.setattr("fourierqk.studies.pool.LIBRARY", site / "fourierqk" / "__init__.py")
+    monkeypatch.chdir(tmp_path)
+    assert conduct(tiny(text, "base-dot", steps=2), tmp_path / "study", progress=False) == {}
 
 
 def test_a_run_that_fails_is_named_and_stops_no_other(text, tmp_path, capfd):

@@ -367,6 +367,29 @@ def test_a_lock_holds_where_the_disk_has_no_room_for_a_word(tmp_path):
             assert taken(out) and (out / LOCK).read_text() == ""
 
 
+def refusing(number):
+    def call(*_):
+        raise OSError(number, os.strerror(number))
+
+    return call
+
+
+def test_a_disk_without_locks_or_syncs_is_warned_of_once_and_trained_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("fourierqk.storage._warned", set())
+    monkeypatch.setattr("fcntl.flock", refusing(errno.ENOLCK))
+    monkeypatch.setattr(os, "fsync", refusing(errno.EINVAL))
+    with pytest.warns(UserWarning) as said:
+        train(gpt(), text(), CFG, out=tmp_path / "a")
+        train(gpt(), text(), CFG, out=tmp_path / "b")
+    syncs, locks = sorted(str(w.message) for w in said)
+    assert locks.startswith(f"{tmp_path / 'a'}: its disk has no locks") and "another disk (No locks avail" in locks
+    assert syncs.startswith(f"{tmp_path / 'a'}: its disk does not promise") and "Keep a copy" in syncs
+    assert not taken(tmp_path / "a")
+    monkeypatch.setattr("fcntl.flock", refusing(errno.EIO))  # no lack, but a broken disk
+    with pytest.raises(OSError, match=f"cannot lock {tmp_path / 'a' / LOCK}: Input/output error"):
+        train(gpt(), text(), CFG, out=tmp_path / "a")
+
+
 def test_a_read_only_disk_is_an_oserror(tmp_path):
     with disk(tmp_path / "disk", "ro") as out, pytest.raises(OSError, match=f"cannot write {out}/.*: Read-only"):
         train(gpt(), text(), CFG, out=out)

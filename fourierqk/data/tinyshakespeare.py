@@ -28,7 +28,7 @@ def read(path: str | os.PathLike | None = None) -> bytes:
     named = path or os.environ.get("FOURIERQK_DATA")
     if not named:
         return _cached()
-    file = Path(named).expanduser()
+    file = Path(os.path.expanduser(named))  # leaves ~ as it is where nobody knows the home
     file = file / FILE if file.is_dir() else file
     raw = read_file(file, "" if path else " (FOURIERQK_DATA names it)")
     if not _genuine(raw):
@@ -56,19 +56,26 @@ def _genuine(raw: bytes) -> bool:
 
 def _cached() -> bytes:
     """Tiny Shakespeare from the cache; if it is not there, or damaged, from a mirror and into the cache."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fourierqk"
+    # of a user without a home, "~" stays "~": then there is no cache
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "fourierqk"
     file = folder / FILE
-    if file.is_file():
+    try:
         raw = file.read_bytes()
+    except OSError:  # not there, or in a home that is closed to this process
+        pass
+    else:
         if _genuine(raw):
             return raw
         warnings.warn(f"{file} is damaged ({len(raw)} bytes, sha256 {_digest(raw)}): fetching it anew", stacklevel=4)
     raw = _download()
     try:
+        if not folder.is_absolute():
+            raise FileNotFoundError("the home of this user is unknown")
         folder.mkdir(parents=True, exist_ok=True)
         write_atomic(file, raw)
-    except OSError as e:  # a read-only home need not stop anybody who has the text in hand
-        warnings.warn(f"cannot keep the text in {folder} ({e}): it will be fetched again next time", stacklevel=4)
+    except OSError as e:  # that need not stop anybody who has the text in hand
+        way_out = "name a folder in XDG_CACHE_HOME, or one that holds the text in FOURIERQK_DATA"
+        warnings.warn(f"cannot keep the text in {folder} ({e}): it is fetched each time. {way_out}", stacklevel=4)
     return raw
 
 

@@ -23,6 +23,17 @@ __all__ = ["conduct"]
 
 BUSY = 75  # exit status of a worker whose run another process is at
 PAUSE = 0.2  # seconds between two looks at what has ended
+LIBRARY = Path(__file__).resolve().parents[1] / "__init__.py"
+# A worker begins with this library, named by its file, and finds all else where its Python does. With PYTHONSAFEPATH,
+# which its own children inherit, nothing is imported from the working folder: a random.py there is not Python's.
+BEGIN = """
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("fourierqk", sys.argv.pop(1))
+sys.modules["fourierqk"] = library = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(library)
+from fourierqk.studies.worker import work
+sys.exit(work(sys.argv[1]))
+"""
 
 
 def conduct(
@@ -106,10 +117,8 @@ class _Pool:
             worker.log.close()
 
     def start(self, run: Run) -> None:
-        home = str(Path(__file__).resolve().parents[2])  # the same library, however this process found it
-        path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
-        env = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": str(self.threads), "FOURIERQK_PROGRESS": "0"}
-        command, log = [sys.executable, "-m", "fourierqk.studies.worker", str(self.folder)], tempfile.TemporaryFile()
+        env = os.environ | {"OMP_NUM_THREADS": str(self.threads), "FOURIERQK_PROGRESS": "0", "PYTHONSAFEPATH": "1"}
+        command, log = [sys.executable, "-c", BEGIN, str(LIBRARY), str(self.folder)], tempfile.TemporaryFile()
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=env)
         self.busy.append(_Worker(run, process, log, time.monotonic()))
         stdin = cast(IO[bytes], process.stdin)

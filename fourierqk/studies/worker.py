@@ -1,4 +1,4 @@
-"""A process that carries out one run of a study: ``python -m fourierqk.studies.worker FOLDER``.
+"""A process that carries out one run of a study; `pool.BEGIN` is how it begins.
 
 Its order, one line of JSON (`pool.order`), comes through the standard input, which stays open as long as the study is
 at work. The exit status is 0, BUSY, or 1; then the last line of the standard error says why the run failed.
@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import threading
-from pathlib import Path
 
 import torch
 
@@ -17,9 +16,11 @@ from fourierqk.studies.design import Run
 from fourierqk.studies.pool import BUSY
 from fourierqk.studies.runs import reason, run_in_study
 
+__all__ = ["work"]
 
-def _work(folder: Path) -> int:
-    """Do what is ordered -> exit status."""
+
+def work(folder: str) -> int:
+    """Do what is ordered, in the folder of the study -> exit status."""
     todo = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_follow, daemon=True).start()
     torch.set_num_threads(todo["threads"])
@@ -39,7 +40,3 @@ def _follow() -> None:
         while os.read(0, 1):  # past sys.stdin, whose lock a waiting thread would hold when the interpreter ends
             pass
     os._exit(1)
-
-
-if __name__ == "__main__":
-    sys.exit(_work(Path(sys.argv[1])))
