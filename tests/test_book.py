@@ -1,10 +1,8 @@
 """The chapters: notebooks that match and print what they store, budgets, no measurement typed in, working exercises."""
 import ast
 import functools
-import importlib
 import io
 import os
-import pkgutil
 import re
 import statistics
 import subprocess
@@ -18,10 +16,7 @@ import jupytext
 import notebooks
 import pytest
 from catalogue import Catalogue
-from exercises_wrong import WRONG
 from flatten import INLINE, find_fence
-
-from fourierqk import exercises
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = Catalogue(ROOT)
@@ -236,30 +231,3 @@ def test_the_solution_is_correct(doc, exercise):
 @each_exercise
 def test_a_blank_is_not_an_answer(doc, exercise):
     assert printed(doc, exercise.blank).startswith(("No answer yet", "Not yet: "))
-
-
-CHECKERS = {
-    f"{module.name}.{name}": getattr(importlib.import_module(f"fourierqk.exercises.{module.name}"), name)
-    for module in pkgutil.iter_modules(exercises.__path__)
-    for name in importlib.import_module(f"fourierqk.exercises.{module.name}").__all__
-}
-
-
-@pytest.mark.parametrize("name", CHECKERS)
-def test_a_typical_error_is_explained(name, capsys):
-    assert WRONG.get(name), f"give tests/exercises_wrong.py a typical wrong answer to {name}"
-    for answer in WRONG[name]:
-        CHECKERS[name](answer)
-        verdict = capsys.readouterr().out
-        assert verdict.startswith("Not yet: ") and len(verdict) > len("Not yet: ") + 15, (answer, verdict)
-
-
-@pytest.mark.parametrize("name", CHECKERS)
-@pytest.mark.parametrize("answer", [object(), "", [], {}, float("nan"), 1e300, lambda: 1 / 0, b"", [[None]], int])
-def test_no_answer_makes_a_checker_raise_or_agree(name, answer, capsys):
-    CHECKERS[name](answer)
-    assert capsys.readouterr().out.startswith(("Not yet: ", "No answer yet"))
-
-
-def test_every_wrong_answer_belongs_to_a_checker():
-    assert {*WRONG} - {*CHECKERS} == set()

@@ -1,147 +1,186 @@
-"""The checkers of the signal chapters name the error that was made; that they pass solutions, test_book.py tests."""
+"""The checkers: right answers pass in every form, a foreseen error is named, nonsense is refused in a sentence.
+
+That the checkers pass the book's own solutions, test_book.py tests.
+"""
+import importlib
 import math
+import pkgutil
+from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from exercise_answers import FUNCTIONS, NUMBERS, OBJECTS, SETS, VECTORS, WORDS, WRONG
 
-from fourierqk import Gaussian, Tone, bins, period
-from fourierqk.combinators import Bank
-from fourierqk.exercises import arrays, dft, filter_design, numeric, text_signal
+from fourierqk import audit, exercises
+from fourierqk.exercises import Refused, arrays, members, number, numeric, reply, vector, whole, word
 
-
-def bin_sum(x, k, sign=-1):
-    return np.sum(x * np.exp(sign * 2j * np.pi * k * np.arange(len(x)) / len(x)))
-
-
-def padded(x, h, n):
-    return np.fft.irfft(np.fft.rfft(x, n) * np.fft.rfft(h, n), n=n)
+CHECKERS = {
+    f"{module.name}.{name}": getattr(importlib.import_module(f"fourierqk.exercises.{module.name}"), name)
+    for module in pkgutil.iter_modules(exercises.__path__)
+    for name in importlib.import_module(f"fourierqk.exercises.{module.name}").__all__
+}
 
 
-def hot_power(ids, centre):
-    hot = (ids[:, None] == np.unique(ids)).astype(float)
-    return (abs(np.fft.rfft(hot - centre * hot.mean(0), axis=0)) ** 2).sum(1) / len(ids)
+def of_number(x: float) -> Iterator[object]:
+    yield from (x, float(x), np.float64(x), np.float32(x), np.array(x), np.array([x]), complex(x), [x], (x,))
+    yield from (torch.tensor(x), torch.tensor([float(x)], requires_grad=True), Fraction(x))
 
 
-# checker -> (wrong answer, a word of the reason it must give)
-WRONG = {
-    dft.turning_arrow: [
-        (lambda x, k: bin_sum(x, k, 1), "counter-clockwise"),
-        (lambda x, k: bin_sum(x, k) / len(x), "divided by n"),
-        (lambda x, k: abs(bin_sum(x, k)), "magnitude"),
-        (lambda x, k: bin_sum(x, k).real, "imaginary"),
-        (lambda x, k: np.fft.fft(x), "one number"),
-        (lambda x, k: None, "returns nothing"),
-        (lambda x, k: bin_sum(x, k + 1), "differ"),
-        (lambda x: x, "TypeError"),
-        (3, "TypeError"),
-    ],
-    dft.ringing_bins: [
-        ({5}, "harmonics"),
-        ({5, 10, 15, 20, 25, 30}, "DC"),
-        ({0, 12, 24}, "period"),
-        ({0, 1 / 12}, "frequencies"),
-        (set(range(0, 60, 5)), "mirror"),
-        (set(), "set of bins"),
-        ({0, 5, 10}, "whole number"),
-        (5, "set of bins"),
-    ],
-    dft.who_hears: [
-        ({13, 14, 15}, "ring"),
-        ({8, 9, 10, 11, 12, 13}, "hears token 13"),
-        ({14, 15, 0, 1, 2}, "lag 0"),
-        (set(range(13, 19)), "token 16 is token 0"),
-        ({13}, "six lags"),
-        (13, "set of tokens"),
-        (set(), "set of tokens"),
-        ({"n"}, "ValueError"),
-    ],
-    dft.linear_convolution: [
-        (lambda x, h: padded(x, h, len(x)), "circular"),
-        (lambda x, h: np.convolve(x, h), "crop"),
-        (lambda x, h: np.convolve(x, h, mode="same"), "middle"),
-        (lambda x, h: np.fft.ifft(np.fft.fft(x, 32) * np.fft.fft(h, 32))[: len(x)], "real"),
-        (lambda x, h: np.fft.irfft(np.fft.rfft(np.convolve(x, h)))[: len(x)], "Is n= given"),
-        (lambda x, h: x, "differ"),
-        (lambda x, h: None, "returns nothing"),
-        (lambda x, h: np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h)), "circular"),
-    ],
-    filter_design.word_band: [
-        (Gaussian(bins(5, 256), bins(2, 256)), "period(5)"),
-        (Gaussian(period(5), bins(4, 256)), "width"),
-        (Gaussian(period(6), bins(2, 256)), "1/5"),
-        (Tone(period(5)), "width"),
-        (Bank(Gaussian(), Gaussian()), "one band"),
-        (0.2, "build a filter"),
-    ],
-    filter_design.three_taps: [
-        ([1, 0, 1], "DC"),
-        ([1, -2, 1], "Nyquist"),
-        ([1, 0, -1], "scale"),
-        ([1, -1], "three taps"),
-        ("abc", "ValueError"),
-    ],
-    filter_design.heard_as: [
-        (0.8, "above Nyquist"),
-        (0.3, "folding"),
-        (-0.2, "nearly"),
-        (5, "frequency"),
-        (0.1, "Take away"),
-        ("fast", "answer with a number"),
-    ],
-    filter_design.future_share: [
-        (lambda h: (h[:5] ** 2).sum() / (h**2).sum(), "lag 0 included"),
-        (lambda h: (h[1:5] ** 2).sum() / (h**2).sum(), "the past"),
-        (lambda h: (h[4:] ** 2).sum() / (h**2).sum(), "too many"),
-        (lambda h: (h[5:] ** 2).sum(), "Divide"),
-        (lambda h: h[5:].sum() / h.sum(), "weights"),
-        (lambda h: abs(h[5:]).sum() / abs(h).sum(), "magnitudes"),
-        (lambda h: h**2, "one number"),
-        (lambda h: 0.0, "n = 9"),
-        (lambda h: None, "returns nothing"),
-    ],
-    text_signal.one_hot_power: [
-        (lambda ids: abs(np.fft.rfft(ids - ids.mean())) ** 2 / len(ids), "they are names"),
-        (lambda ids: abs(np.fft.rfft(ids)) ** 2 / len(ids), "mean and all"),
-        (lambda ids: hot_power(ids, 0), "all bins but DC"),
-        (lambda ids: hot_power(ids, 1) * len(ids), "divide by n"),
-        (lambda ids: hot_power(ids, 1) / 5, "add up"),
-        (lambda ids: abs(np.fft.rfft((ids[:, None] == np.unique(ids)) * 1.0, axis=0)) ** 2, "Add them up"),
-        (lambda ids: np.fft.fft(ids), "Use rfft"),
-        (lambda ids: np.zeros(6), "separate signals"),
-        (lambda ids: np.ones(6), "differ"),
-        (lambda ids: 1.0, "shape"),
-        (lambda ids: None, "returns nothing"),
-    ],
-    text_signal.flat_level: [
-        (0.375, "agree"), (1, "means left in"), (1.04, "entropy"), (0.5, "Add the three"), ("a", "answer with a number")
-    ],
-    text_signal.line_bin: [
-        (256 / 21, "whole numbers"), (21, "period"), (1 / 21, "How many cycles"), (244, "mirror"), (13, "round"),
-    ],
-    text_signal.per_character: [
-        (4.86, "multiplied"), (1.8 / 2.7, "Turn it over"), (0.9, "subtracted"), (2.7, "Divide"),
-    ],
-}  # fmt: skip
+def of_vector(values: list) -> Iterator[object]:
+    yield from (values, tuple(values), np.array(values), np.array([values]), [np.float32(x) for x in values])
+    yield from (torch.tensor(values), torch.tensor(values)[:, None], [torch.tensor(float(x)) for x in values])
+    yield from ([Fraction(x) for x in values], np.array(values, dtype=complex))
 
 
-@pytest.mark.parametrize("check", WRONG, ids=lambda check: check.__name__)
-def test_wrong_answers_are_told_why(check, capsys):
-    for answer, reason in WRONG[check]:
-        check(answer)
-        said = capsys.readouterr().out
+def of_set(values: set) -> Iterator[object]:
+    several = sorted(values)
+    yield from (values, frozenset(values), several, several[::-1], tuple(several), several * 2, np.array(several))
+    yield from (iter(several), (x for x in several), dict.fromkeys(values).keys())
+    if isinstance(several[0], int):
+        yield from (torch.tensor(several), {float(x) for x in values}, {np.int64(x) for x in values})
+        yield [torch.tensor(x) for x in several]
+
+
+def of_word(text: str) -> Iterator[object]:
+    yield from (text, text.upper(), f" {text}\n", np.str_(text), [text], {text})
+
+
+RIGHT = {
+    **{name: [*of_number(x)] for name, x in NUMBERS.items()},
+    **{name: [*of_vector(x)] for name, x in VECTORS.items()},
+    **{name: [*of_set(x)] for name, x in SETS.items()},
+    **{name: [*of_word(x)] for name, x in WORDS.items()},
+    **FUNCTIONS,
+    **OBJECTS,
+}
+NONSENSE = [
+    object(), "", "abc", b"", [], {}, set(), [[None]], float("nan"), -float("inf"), 1e300, 10**400, 1 + 2j, int, True,
+    {"a": 1}, [1, [2, 3]], np.array([]), torch.full((2, 2), float("nan")), Ellipsis.__class__, range(0), "0.5 or so",
+]  # fmt: skip
+NO_USE = [lambda: 1 / 0, lambda *given: None, lambda *given: "a", lambda *given: object(), lambda *given: given]
+
+
+def verdict(name: str, answer: object, capsys) -> str:
+    CHECKERS[name](answer)
+    return capsys.readouterr().out
+
+
+def test_every_exercise_has_right_and_wrong_answers():
+    assert {*RIGHT} | {"causality_audit.own_model"} == {*WRONG} == {*CHECKERS}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_answer_passes_in_every_form(name, capsys):
+    for answer in RIGHT[name]:
+        assert verdict(name, answer, capsys).startswith("Correct."), answer
+
+
+def test_an_audit_of_a_model_of_ones_own_passes(capsys):
+    table = torch.eye(5)
+    assert verdict("causality_audit.own_model", audit(lambda ids: table[ids], 5, 4, draws=1), capsys) == "Correct.\n"
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_is_told_why(name, capsys):
+    for answer, reason in WRONG[name]:
+        said = verdict(name, answer, capsys)
         assert said.startswith("Not yet: ") and reason in said, (answer, said)
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_nonsense_is_refused_in_a_sentence(name, capsys):
+    for answer in NONSENSE:
+        said = verdict(name, answer, capsys)
+        assert said.startswith(("Not yet: ", "No answer yet")), (answer, said)
+        assert said.endswith((".\n", "?\n")) and " raised " not in said or callable(answer), (answer, said)
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_a_function_of_no_use_is_refused(name, capsys):
+    for answer in NO_USE:
+        assert verdict(name, answer, capsys).startswith("Not yet: "), answer
+
+
+@pytest.mark.parametrize("name", {**NUMBERS, **VECTORS})
+def test_a_near_miss_is_a_miss(name, capsys):
+    """A hundredth off, or for a count half of one, is no rounding."""
+    value = {**NUMBERS, **VECTORS}[name]
+    loose = {"reckoning.far_apart": 0.05, "entropy_floor.coin_rate": 0.03, "filter_design.bell": 0.03}
+    for factor in (1 + loose.get(name, 0.02), 1 - loose.get(name, 0.02)):
+        near = [x * factor for x in value] if isinstance(value, list) else value * factor if value else factor
+        assert verdict(name, near, capsys).startswith("Not yet: "), near
+
+
+# --- what the judges are made of
 
 
 def test_a_number_is_right_or_a_known_mistake_or_neither():
     def judge(answer):
         return numeric(answer, (8, -8), {64: "that is the variance", (4, 16): "one factor of 2"}, "take the root")
 
-    assert judge(8) is judge(-8.001) is judge(np.float32(8)) is judge(torch.tensor(8)) is None
+    assert judge(8) is judge(-8.001) is judge(np.float32(8)) is judge(torch.tensor(8)) is judge([8]) is None
     assert judge(64) == "that is the variance" and judge(4) == judge(16.0) == "one factor of 2"
-    assert judge(8.1) == judge(math.nan) == judge(0) == "take the root"
-    for no_number in ("fast", [8, 8], {8}, object):
-        assert judge(no_number).startswith("answer with a number, not ")
+    assert judge(8.1) == judge(0) == "take the root"
+    for no_number in ("8", [8, 8], {8, 9}, object, True, np.True_, None, 2j, math.nan, math.inf, 10**400):
+        with pytest.raises(Refused, match="answer with a .*number, not "):
+            number(no_number)
+
+
+def test_a_count_is_whole_and_nothing_near_it_will_do():
+    def judge(answer):
+        return whole(answer, 1000, {999: "one is missing", 32.5: "that is the mean"}, "count again")
+
+    assert judge(1000) is judge(1000.0) is judge(np.int8(10) * np.int64(100)) is None
+    assert judge(999) == "one is missing" and judge(32.5) == "that is the mean"
+    assert judge(1001) == judge(-1000) == "count again"
+    assert judge(1000.4) == "the answer is a whole number, not 1000.4: count again"
+
+
+def test_members_of_all_containers_are_alike():
+    assert members(torch.tensor([[1, 2]]), "a set") == members(range(1, 3), "a set") == {1, 2}
+    assert members([" a", "b "], "a set") == {"a", "b"}
+    for none in (3, "ab", {1: 2}, set(), np.array(3), [[1, 2]], [None], [True]):
+        with pytest.raises(Refused, match="answer with a set"):
+            members(none, "a set")
+
+
+def test_a_vector_has_its_length_and_its_order():
+    assert vector(((1, 2, 3),), 3, "taps").tolist() == [1, 2, 3]
+    for other in ([1, 2], [[1, 2], [3, 4]], 3, "abc", {1, 2, 3}, [1, 2, None], [1, 2, math.nan], [1, 2, 3j], None):
+        with pytest.raises(Refused, match="answer with a list of 3 taps"):
+            vector(other, 3, "taps")
+
+
+def test_a_word_is_one_of_the_words():
+    assert word(" Gap ", ["gap", "floor"]) == "gap"
+    for other in ("audit", 3, ["gap", "floor"], None):
+        with pytest.raises(Refused, match='one of "gap", "floor"'):
+            word(other, ["gap", "floor"])
+
+
+def test_a_function_may_be_written_for_numpy_or_for_torch():
+    for x in (np.arange(4.0), torch.arange(4.0)):
+        assert reply(lambda x: x.square().sum(dim=0), x) == reply(lambda x: x.sum(axis=0, initial=8), x) == 14
+        assert reply(lambda x: [x[0], x[3]], x).tolist() == [0, 3]
+        with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+            reply(lambda x: x.nonsense(), x)
+
+
+def test_a_function_gets_copies():
+    for x in (np.arange(4.0), torch.arange(4.0)):
+        reply(lambda x: x.__imul__(0), x)
+        assert x.sum() == 6
+
+
+def test_a_function_must_return_numbers():
+    for got, says in ((None, "returns nothing"), (..., "returns nothing"), ("a", "must return numbers"),
+                      ({1: 2}, "must return numbers"), ([1, [2, 3]], "must return numbers")):  # fmt: skip
+        with pytest.raises(Refused, match=says):
+            reply(lambda: got)  # noqa: B023
+    with pytest.raises(Refused, match="answer with a function, not 3"):
+        reply(3)
 
 
 def test_an_array_is_right_or_a_known_mistake_or_neither():
@@ -154,3 +193,4 @@ def test_an_array_is_right_or_a_known_mistake_or_neither():
     assert judge([1, 2, 3]) is judge(torch.tensor([1.0, 2.0, 3.0], requires_grad=True)) is None
     assert judge(right[::-1]) == "backwards" and judge([1, 4, 9]) == "squared" and judge(6) == "their sum"
     assert judge([6, 6, 6]) == judge([1, 2]) == judge(right + 1e-3) == "they differ"  # no broadcasting
+    assert "NaN" in judge([1, 2, math.nan]) and "answer with numbers" in judge("abc")

@@ -2,18 +2,30 @@
 
 A checker prints what is wrong with an answer, or that it is right. It never raises: the reader is learning, and a
 traceback from inside a checker teaches nothing.
+
+A judge compares values, and the form of an answer is no mistake: `number`, `vector`, `members`, `word` and `reply`
+take what NumPy, torch or plain Python call the same thing to one form, and refuse in a sentence what it is not.
 """
 import functools
+import itertools
 import math
-from collections.abc import Callable, Mapping
+import numbers
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
-__all__ = ["arrays", "checker", "listed", "missing", "numeric"]
+__all__ = [
+    "Refused", "arrays", "checker", "function", "members", "number", "numeric", "reply", "vector", "whole", "word",
+]  # fmt: skip
 
 Numbers = float | tuple[float, ...]  # a number, or several that will do alike
+MOST = 10_000  # members of an answer that are looked at: an iterator need not end
+
+
+class Refused(ValueError):
+    """An answer of a kind that cannot be judged. Its text is the sentence that the reader is told."""
 
 
 def checker(judge: Callable[[Any], str | None]) -> Callable[[object], None]:
@@ -21,11 +33,13 @@ def checker(judge: Callable[[Any], str | None]) -> Callable[[object], None]:
 
     @functools.wraps(judge)
     def check(answer: object) -> None:
-        if missing(answer) or _is_stub(answer):
+        if _missing(answer) or _is_stub(answer):
             print("No answer yet: replace the dots, then run the cell again.")
             return
         try:
             wrong = judge(answer)
+        except Refused as e:
+            wrong = str(e)
         except Exception as e:  # whatever the reader's code does wrong, say it in words
             wrong = f"your answer raised {type(e).__name__}: {e}"
         print(f"Not yet: {wrong}" if wrong else "Correct.")
@@ -33,7 +47,7 @@ def checker(judge: Callable[[Any], str | None]) -> Callable[[object], None]:
     return check
 
 
-def missing(answer: object) -> bool:
+def _missing(answer: object) -> bool:
     """Whether nothing was answered: None, or still the dots."""
     return answer is None or answer is ...
 
@@ -48,41 +62,197 @@ def _is_stub(answer: object) -> bool:
     return named and code is not None and (code.co_code, code.co_consts) == (dots.co_code, dots.co_consts)
 
 
-def listed(answer: object) -> bool:
-    """Whether an answer is a set, list or tuple with something in it."""
-    return isinstance(answer, set | frozenset | list | tuple) and len(answer) > 0
+# --- the forms of an answer
+
+
+def number(answer: Any) -> float:
+    """The finite number that an answer is, alone or as the one entry of an array or a list; else Refused."""
+    value = _only(answer)
+    refused = Refused(f"answer with a number, not {_shown(answer)}.")
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        raise refused
+    try:
+        z = complex(value)
+    except (TypeError, ValueError, OverflowError):
+        raise refused from None
+    if z.imag or not math.isfinite(z.real):
+        raise Refused(f"answer with a real, finite number, not {_shown(answer)}.")
+    return z.real
+
+
+def vector(answer: Any, length: int, of: str) -> np.ndarray:
+    """The real numbers of a list, an array or a tensor -> (length,); `of` names them: "taps". Else Refused."""
+    wanted = f"answer with a list of {length} {of}"
+    if isinstance(answer, set | frozenset | Mapping):
+        raise Refused(f"{wanted}: a {type(answer).__name__} has no order.")
+    found = _array(answer)
+    if found is None:
+        raise Refused(f"{wanted}, not {_shown(answer)}.")
+    if found.size != length or max(found.shape, default=1) != length:
+        raise Refused(f"{wanted}, not {found.size} in the shape {found.shape}.")
+    if np.iscomplexobj(found) and np.any(found.imag) or not np.isfinite(found).all():
+        raise Refused(f"{wanted}, real and finite ones, not {_shown(answer)}.")
+    return found.real.astype(float).reshape(length)
+
+
+def members(answer: Any, such_as: str) -> set:
+    """What a set, list, range, array or tensor holds, as plain numbers and texts; else Refused.
+
+    such_as: what the exercise wants, "a set of bins, such as {0, 1}".
+    """
+    several = _bare(answer)
+    if isinstance(several, np.ndarray):
+        several = several.ravel() if several.ndim else None
+    if isinstance(several, str | bytes | Mapping) or not isinstance(several, Iterable):
+        raise Refused(f"answer with {such_as}, not with {_shown(answer)}.")
+    found = {_member(x, such_as) for x in itertools.islice(several, MOST)}
+    if not found:
+        raise Refused(f"answer with {such_as}: yours is empty.")
+    return found
+
+
+def _member(x: Any, such_as: str) -> float | str:
+    value = _only(x)
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bool | np.bool_):
+        raise Refused(f"answer with {such_as}. True and False say where, not which: np.flatnonzero turns them into it.")
+    try:
+        found = float(value) if isinstance(value, numbers.Real) else math.nan
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise Refused(f"answer with {such_as}. Yours holds {_shown(x)}.")
+    return found
+
+
+def word(answer: Any, words: Iterable[str]) -> str:
+    """The one of `words` that an answer is, whatever its case; else Refused."""
+    words, [found] = list(words), answer if isinstance(answer, list | tuple | set) and len(answer) == 1 else [answer]
+    if isinstance(found, str) and (found := found.strip().lower()) in words:
+        return found
+    choices = ", ".join(f'"{w}"' for w in words)
+    raise Refused(f"answer with one of {choices}, in quotation marks, not {_shown(answer)}.")
+
+
+def function(answer: Any) -> Callable[..., Any]:
+    """An answer that can be called; else Refused."""
+    if not callable(answer):
+        raise Refused(f"answer with a function, not {_shown(answer)}.")
+    return answer
+
+
+def reply(answer: Any, *given: Any) -> np.ndarray:
+    """What the reader's function returns for copies of `given`, as an array; else Refused.
+
+    A function written for the other library gets what is given in the form of the other: an exercise is about
+    signals, and not about who stores them.
+    """
+    function(answer)
+    try:
+        got = answer(*map(_copied, given))
+    except Exception as first:
+        try:
+            got = answer(*map(_in_the_other_form, given))
+        except Exception:
+            raise first from None
+    if _missing(got):
+        raise Refused("your function returns nothing: its last line must return the result.")
+    found = _array(got)
+    if found is None:
+        raise Refused(f"your function returns {_shown(got)}: it must return numbers.")
+    return found
+
+
+def _copied(x: Any) -> Any:
+    return x.copy() if isinstance(x, np.ndarray) else x.clone() if isinstance(x, torch.Tensor) else x
+
+
+def _in_the_other_form(x: Any) -> Any:
+    return torch.tensor(x) if isinstance(x, np.ndarray) else x.numpy().copy() if isinstance(x, torch.Tensor) else x
+
+
+def _bare(x: Any) -> Any:
+    """Tensors, also those in a list, as the arrays that they hold; all else as it is."""
+    if isinstance(x, torch.Tensor):
+        return x.detach().cpu().resolve_conj().resolve_neg().numpy()
+    return [*map(_bare, x)] if isinstance(x, list | tuple) else x
+
+
+def _only(x: Any) -> Any:
+    """The one entry of a container that has one; all else as it is."""
+    x = _bare(x)
+    if isinstance(x, np.ndarray | np.generic):
+        return x.item() if x.size == 1 else x
+    return _only(next(iter(x))) if isinstance(x, list | tuple | set | frozenset) and len(x) == 1 else x
+
+
+def _array(x: Any) -> np.ndarray | None:
+    """Numbers in any nesting as an array; None for what is no array of numbers."""
+    try:
+        found = np.asarray(_bare(x))
+        if found.dtype == object and all(isinstance(v, numbers.Number) for v in found.flat):
+            found = found.astype(float)  # fractions
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return None
+    return found if found.dtype.kind in "biufc" else None
+
+
+def _shown(answer: Any) -> str:
+    """An answer in a few words."""
+    if callable(answer):
+        kind = "class" if isinstance(answer, type) else "function"
+        return f"the {kind} {getattr(answer, '__name__', type(answer).__name__)}"
+    text = " ".join(repr(answer).split())
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+# --- right, a known mistake, or neither
 
 
 def numeric(
     answer: Any, right: Numbers, wrong: Mapping[Any, str], otherwise: str, rel_tol: float = 1e-3
 ) -> str | None:
     """Judge a number: None if it is right, else what is said of the value in `wrong` that it is, or `otherwise`."""
+    got = number(answer)
+    return None if _is_one(got, right, rel_tol) else _known(got, wrong, rel_tol) or otherwise
 
-    def is_one_of(values: Numbers) -> bool:
-        values = values if isinstance(values, tuple) else (values,)
-        return any(math.isclose(got, value, rel_tol=rel_tol, abs_tol=1e-9) for value in values)
 
-    try:
-        got = float(answer)
-    except (TypeError, ValueError):
-        return f"answer with a number, not {answer!r:.40}."
-    if is_one_of(right):
+def whole(answer: Any, right: int, wrong: Mapping[Any, str], otherwise: str) -> str | None:
+    """Judge a count: as `numeric`, but it must be a whole number, and nothing near the right one will do."""
+    got = number(answer)
+    if got == right:
         return None
-    return next((says for value, says in wrong.items() if is_one_of(value)), otherwise)
+    if says := _known(got, wrong, 1e-3 if not got.is_integer() else 0):
+        return says
+    return otherwise if got.is_integer() else f"the answer is a whole number, not {got:g}: {otherwise}"
+
+
+def _alike(found: np.ndarray, atol: float, value: object) -> bool:
+    other = _array(value)
+    return other is not None and other.shape == found.shape and np.allclose(found, other, atol=atol)
+
+
+def _known(got: float, wrong: Mapping[Any, str], rel_tol: float) -> str | None:
+    return next((says for value, says in wrong.items() if _is_one(got, value, rel_tol)), None)
+
+
+def _is_one(got: float, values: Numbers, rel_tol: float) -> bool:
+    values = values if isinstance(values, tuple) else (values,)
+    return any(math.isclose(got, value, rel_tol=rel_tol, abs_tol=1e-9) for value in values)
 
 
 def arrays(got: object, right: object, wrong: Mapping[str, object], otherwise: str, atol: float = 1e-5) -> str | None:
     """Judge an array or a tensor: None if it is right, else the key in `wrong` whose value it is, or `otherwise`."""
 
-    def is_like(value: object) -> bool:
-        value = _array(value)
-        return value.shape == found.shape and np.allclose(found, value, atol=atol)
-
     found = _array(got)
+    if found is None:
+        return f"answer with numbers, not {_shown(got)}."
+    is_like = functools.partial(_alike, found, atol)
     if is_like(right):
         return None
-    return next((says for says, value in wrong.items() if is_like(value)), otherwise)
-
-
-def _array(x: object) -> np.ndarray:
-    return x.detach().resolve_conj().numpy() if isinstance(x, torch.Tensor) else np.asarray(x)
+    if says := next((says for says, value in wrong.items() if is_like(value)), None):
+        return says
+    if not np.isfinite(found).all():
+        return f"some of your numbers are infinite or NaN (0 / 0, 0 times infinity, the logarithm of 0). {otherwise}"
+    return otherwise

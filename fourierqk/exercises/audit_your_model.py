@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from fourierqk.causality import audit
-from fourierqk.exercises import checker, numeric
+from fourierqk.exercises import checker, function, number, whole
 from fourierqk.specimens import specimen
 
 __all__ = ["exit_status", "long_enough", "wrapped"]
@@ -20,7 +20,7 @@ def time_first(ids: Tensor) -> Tensor:
 def wrapped(answer) -> str | None:
     """A function ids (B, T) -> logits (B, T, 13) around `time_first`, which wants time first."""
     ids = torch.randint(13, (3, 10), generator=torch.Generator().manual_seed(0))
-    right, y = time_first(ids.T).transpose(0, 1), answer(ids.clone())
+    right, y = time_first(ids.T).transpose(0, 1), function(answer)(ids.clone())
     if not isinstance(y, Tensor) or y.shape != right.shape:
         got = f"of shape {tuple(y.shape)}" if isinstance(y, Tensor) else f"a {type(y).__name__}"
         return f"ids (3, 10) must give logits (3, 10, 13), yours are {got}."
@@ -39,7 +39,7 @@ def exit_status(answer: int) -> str | None:
         1: "1 means that it leaks. Here, the audit could not tell.",
         2: "2 means that nothing was audited: a file that is not there, a wrong option.",
     }
-    return numeric(answer, 3, wrong, "answer with the number that `fourierqk audit` ends with when it cannot tell.")
+    return whole(answer, 3, wrong, "answer with the number that `fourierqk audit` ends with when it cannot tell.")
 
 
 @checker
@@ -48,4 +48,4 @@ def long_enough(answer: int) -> str | None:
     wrong = {511: "one token is missing: a segment is pooled when all of its 512 tokens are there."}
     short = "a text so short holds no complete segment: nothing is pooled, nothing leaks, and the verdict is causal."
     long = "that would do, but a shorter text holds a complete segment as well."
-    return numeric(answer, 512, wrong, short if answer < 512 else long)
+    return whole(answer, 512, wrong, short if number(answer) < 512 else long)

@@ -3,7 +3,7 @@ import numpy as np
 import torch
 
 from fourierqk.causality import Audit, audit
-from fourierqk.exercises import checker
+from fourierqk.exercises import checker, function, members, reply
 from fourierqk.model import GPTConfig, LanguageModel
 from fourierqk.specimens import Beside, rivals, specimen
 
@@ -13,7 +13,7 @@ __all__ = ["exact_test", "mended", "own_model", "proof_positions", "without_grad
 @checker
 def proof_positions(answer: set) -> str | None:
     """Tokens from position 5 on are replaced, outputs 3, 4, 5 and 7 move: those before the cut prove a leak."""
-    found = {int(x) for x in answer}
+    found = members(answer, "a set of positions, such as {0, 1}")
     if found == {3, 4, 5, 7}:
         return "outputs 5 and 7 may move: they come at or after the first replaced token."
     if 5 in found:
@@ -32,7 +32,7 @@ def exact_test(answer) -> str | None:
                         ("causal convolution", False), ("log-length scores", False)):  # fmt: skip
         torch.manual_seed(0)
         model, ids = specimen(name, 13, 16), text.clone()
-        found = [bool(answer(model, ids, cut)) for cut in (3, 8, 15)]
+        found = [bool(function(answer)(model, ids, cut)) for cut in (3, 8, 15)]
         if not torch.equal(ids, text):
             return "your function changed the text it was given: work on ids.clone()."
         if name == "log-length scores" and any(found):
@@ -48,7 +48,7 @@ def without_gradient(answer) -> str | None:
     """A function x (B, T, C) -> (B, T, C) that reads the future, and of which the gradient test sees nothing."""
     cfg = GPTConfig(13, 16, n_layer=1, n_head=1, n_embd=32, dropout=0.0)
     torch.manual_seed(0)
-    model = LanguageModel(cfg, lambda: Beside(32, answer))
+    model = LanguageModel(cfg, lambda: Beside(32, function(answer)))
     x = torch.randn(2, 16, 32)
     y = answer(x.clone())
     if not isinstance(y, torch.Tensor) or y.shape != x.shape:
@@ -66,7 +66,7 @@ def mended(answer) -> str | None:
     rng = np.random.default_rng(0)
     for n in (8, 13):
         x, h = rng.standard_normal(n), rng.standard_normal(n)
-        y = np.asarray(answer(torch.tensor(x), torch.tensor(h)), dtype=float)
+        y = reply(answer, torch.tensor(x), torch.tensor(h))
         if y.shape != (n,):
             return f"{n} tokens went in and {y.shape} came out: crop to the first T."
         if np.allclose(y, np.fft.irfft(np.fft.rfft(x) * np.fft.rfft(h), n=n)):

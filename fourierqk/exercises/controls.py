@@ -1,9 +1,10 @@
 """Checkers of the chapter on controls."""
 import math
 
+import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, numeric
+from fourierqk.exercises import arrays, checker, numeric, reply, vector
 
 __all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
 
@@ -12,9 +13,9 @@ __all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
 def absorb(answer) -> str | None:
     """A function (W_o, M) -> the output matrix that does for plain values v what W_o does for M v."""
     w, m = (torch.randn(s, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(s)) for s in (4, 6))
-    got, want = answer(w.clone(), m.clone()), w @ m
-    if not isinstance(got, torch.Tensor) or got.shape != want.shape:
-        return "return a matrix of the shape of W_o."
+    got, want = reply(answer, w, m), w @ m
+    if got.shape != want.shape:
+        return f"return a matrix of the shape of W_o, {tuple(want.shape)} here, not {got.shape}."
     wrong = {
         "that undoes the map. Asked is the matrix that does for v what W_o does for M v.": w @ torch.linalg.inv(m),
         "transposed: a value is a column here, and M v is M @ v.": w @ m.T,
@@ -26,9 +27,9 @@ def absorb(answer) -> str | None:
 @checker
 def ranks(answer) -> str | None:
     """The ranks of the scores of 256 tokens with 32 channels: through 32 x 32 maps, and through one of 20 x 32."""
-    got = [float(r) for r in answer]
-    if len(got) != 2:
-        return "give two ranks, the one with the square matrices first."
+    got = vector(answer, 2, "ranks, the one with the square matrices first").tolist()
+    if got == [20, 32]:
+        return "the other way round: the rank with the square matrices comes first."
     if 256 in got:
         return "256 x 256 is the size of the score matrix. Its rank is at most the number of channels that made it."
     if got[0] != 32:
@@ -46,6 +47,8 @@ def delay_angle(answer: float) -> str | None:
         90: "right size, wrong sign: a delay turns the arrow back, exp(-2 pi i f s).",
         (math.pi / 2, -math.pi / 2): "that is in radians. Give degrees.",
         (30, -30): "that is a delay of one token.",
+        (0.25, -0.25): "that is in turns. Give degrees: a whole turn has 360.",
+        (36, -36): "a delay of 3 is not 3 turns of 12 degrees: it is 3/12 of a whole turn."
     }
     otherwise = "3 tokens are a quarter of a cycle of 12. How many degrees has a quarter turn?"
     return numeric(answer, (-90, 270), wrong, otherwise)
@@ -61,17 +64,21 @@ def surrogate(answer) -> str | None:
         z, turned = torch.fft.rfft(x), angles.clone()
         turned[0] = 0
         turned[n // 2 :] *= n % 2  # an odd n has no Nyquist
-        got = answer(x.clone(), angles.clone())
-        if not isinstance(got, torch.Tensor) or got.is_complex():
+        got = reply(answer, x, angles)
+        if np.iscomplexobj(got):
             return "return a real signal: use rfft and irfft."
         if got.shape != (n,):
-            return f"{n} tokens went in and {tuple(got.shape)} came out: tell irfft the length with n=."
-        amplitude = torch.fft.rfft(got.double()).abs()
+            return f"{n} tokens went in and {got.shape} came out: tell irfft the length with n=."
+        if np.allclose(got, x, atol=1e-4):
+            return "that is the signal as it was: multiply its DFT by exp(1j * angles)."
+        amplitude = torch.fft.rfft(torch.tensor(got, dtype=torch.float64)).abs()
         if not math.isclose(amplitude[0], z[0].abs(), rel_tol=1e-4):
             return "the amplitude of DC has changed: a real signal needs it real, so leave it as it is."
         if n % 2 == 0 and not math.isclose(amplitude[-1], z[-1].abs(), rel_tol=1e-4):
             return "at even n the last bin is Nyquist. It has no imaginary part in time, so leave it as it is."
         if not torch.allclose(amplitude, z.abs(), atol=1e-4):
             return "the amplitudes have changed: multiply each bin by exp(1j * angle), whose magnitude is 1."
-        if not torch.allclose(got.double(), torch.fft.irfft(z * torch.exp(1j * turned), n=n), atol=1e-4):
+        if np.allclose(got, torch.fft.irfft(z * torch.exp(-1j * turned), n=n), atol=1e-4):
+            return "each bin is turned the wrong way: exp(1j * angle), with a plus."
+        if not np.allclose(got, torch.fft.irfft(z * torch.exp(1j * turned), n=n), atol=1e-4):
             return f"at n = {n} the amplitudes are right, the phases are not: turn all bins but DC and Nyquist."

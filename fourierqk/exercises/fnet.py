@@ -1,9 +1,10 @@
 """Checkers of the chapter on FNet."""
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fourierqk.causality import audit
-from fourierqk.exercises import arrays, checker, listed, numeric
+from fourierqk.exercises import arrays, checker, members, reply, whole
 from fourierqk.model import GPTConfig, LanguageModel
 
 __all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
@@ -15,10 +16,11 @@ def mirror(answer: int) -> str | None:
     wrong = {
         5: "that is the token itself, which it hears too. Which other one?",
         10: "the mirror stands at token 0, not between the ends: 0 and 16 are the same place.",
+        12: "on the ring of 16, the mirror image of t is 16 - t. Token 0 is its own.",
         -5: "right, on a ring. Which of the tokens 0 to 15 is it?",
     }
     otherwise = "two DFTs in a row reverse the text round token 0: t becomes -t, counted modulo 16."
-    return numeric(answer, 11, wrong, otherwise)
+    return whole(answer, 11, wrong, otherwise)
 
 
 @checker
@@ -30,15 +32,13 @@ def fewer_weights(answer: int) -> str | None:
         512: "each of the matrices is 64 by 64.",
     }
     which = "for queries, keys, values and output; then times two layers."
-    return numeric(answer, 32768, wrong, f"count the square matrices of attention: {which}")
+    return whole(answer, 32768, wrong, f"count the square matrices of attention: {which}")
 
 
 @checker
 def allowed(answer) -> str | None:
     """The tasks at which hearing the whole text gives nothing away: {"mood", "blank"}."""
-    if not listed(answer):
-        return 'answer with a set of tasks, such as {"mood"}.'
-    got = set(answer)
+    got = members(answer, 'a set of tasks, such as {"mood"}')
     if unknown := got - {"next", "mood", "blank", "write"}:
         return f"choose among next, mood, blank and write; {sorted(map(str, unknown))[0]} is none of them."
     if "next" in got:
@@ -57,18 +57,18 @@ class _Mixer(nn.Module):
         self.mix = mix
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.stack([self.mix(row) for row in x.float()]).to(x.dtype)
+        return torch.stack([torch.as_tensor(self.mix(row)) for row in x.float()]).to(x.dtype)
 
 
 @checker
 def past_mix(answer) -> str | None:
     """A function x (T, C) -> Re of the DFT over channels and then, of each token's past alone, over time."""
     x = torch.randn(9, 6, generator=torch.Generator().manual_seed(0))
-    got = answer(x.clone())
-    if not isinstance(got, Tensor) or got.is_complex():
-        return "return a real tensor: take .real at the end."
+    got = reply(answer, x)
+    if np.iscomplexobj(got):
+        return "return real numbers: take .real at the end."
     if got.shape != x.shape:
-        return f"(T, C) = (9, 6) went in and {tuple(got.shape)} came out."
+        return f"(T, C) = (9, 6) went in and {got.shape} came out."
     torch.manual_seed(0)
     cfg = GPTConfig(vocab_size=7, block_size=9, n_layer=1, n_head=1, n_embd=6, dropout=0.0)
     found = audit(LanguageModel(cfg, lambda: _Mixer(answer)), 7, 9, draws=4, progress=False)

@@ -4,7 +4,7 @@ import math
 import torch
 
 from fourierqk.combinators import Bank
-from fourierqk.exercises import arrays, checker, numeric
+from fourierqk.exercises import arrays, checker, numeric, reply, whole
 from fourierqk.filters import Gaussian
 
 __all__ = ["bank_scores", "cross_terms", "needed_rate", "same_start"]
@@ -19,7 +19,7 @@ def cross_terms(answer: int) -> str | None:
         8: "those are the terms of a bank, each band with itself. Count the others.",
     }
     otherwise = "write the score as (sum of 8) . (sum of 8), multiply out, and leave out the products of equal bands."
-    return numeric(answer, 56, wrong, otherwise)
+    return whole(answer, 56, wrong, otherwise)
 
 
 @checker
@@ -28,12 +28,10 @@ def bank_scores(answer) -> str | None:
     filters = [Gaussian(f, 0.05) for f in (0.1, 0.2, 0.3)]
     for n in (12, 9):
         q, k = torch.randn(2, 1, 1, n, 4, generator=torch.Generator().manual_seed(n))
-        got = answer(q.clone(), k.clone(), filters)
-        if not isinstance(got, torch.Tensor):
-            return "return a tensor of scores."
+        got = reply(answer, q, k, filters)
         if got.shape != (n, n):
-            return f"return scores of shape (T, T) = ({n}, {n}), not {tuple(got.shape)}."
-        bank = Bank(*filters)
+            return f"return scores of shape (T, T) = ({n}, {n}), not {got.shape}."
+        bank, half = Bank(*filters), sum(h(q) @ k.mT for h in filters)[0, 0] / 3
         want = (bank(q) @ bank(k).mT)[0, 0]
         summed = (sum(h(q) for h in filters) @ sum(h(k) for h in filters).mT)[0, 0]
         wrong = {
@@ -41,6 +39,8 @@ def bank_scores(answer) -> str | None:
             "you averaged the filtered signals, then compared: that has cross terms. Compare first.": summed / 9,
             "you added the filtered signals, then compared: that is the summed reading, with cross terms.": summed,
             "these scores are divided by the root of d: leave that out here.": want / 2,
+            "these scores are not filtered: pass q and k through each filter.": (q @ k.mT)[0, 0],
+            "only the queries are filtered. The keys pass the same filter.": half,
             "rows and columns are swapped: row i belongs to query i.": want.T,
         }
         otherwise = "right shape, wrong values: filter q and k with the same filter, take q @ k.T, and average."
@@ -55,15 +55,19 @@ def needed_rate(answer: float) -> str | None:
     wrong = {
         3e-4 * math.log(ratio): "a rate of 3e-4 moves the logarithm by 0.75, not by 1: divide.",
         (3e-4 * ratio, 3e-4 * ratio / 0.75): "what moves is the logarithm: it has to go from ln 50 to ln 7.",
+        3e-4 * math.log10(ratio) / 0.75: "ln is the natural logarithm, not that to base 10.",
         math.log(ratio): "that is how far the logarithm must move. Which peak rate sums to it?",
     }
     otherwise = "the logarithm must move by ln(50 / 7), and the sum of rates is proportional to the peak."
-    return numeric(answer, 3e-4 * math.log(ratio) / 0.75, wrong, otherwise, rel_tol=2e-2)
+    return numeric(answer, 3e-4 * math.log(ratio) / 0.75, wrong, otherwise, rel_tol=1e-2)
 
 
 @checker
 def same_start(answer: int) -> str | None:
     """The number of different periods in a head whose four bands started alike: 1."""
-    wrong = {4: "what would tell the bands apart? Compare the gradients of two equal bands."}
+    wrong = {
+        0: "they do move, away from 16 tokens, but do they move apart?",
+        4: "what would tell the bands apart? Compare the gradients of two equal bands.",
+    }
     otherwise = "swap two bands: the score stays the same. So what are the gradients of two equal bands?"
-    return numeric(answer, 1, wrong, otherwise)
+    return whole(answer, 1, wrong, otherwise)

@@ -1,7 +1,7 @@
 """Checkers of the chapter that weighs the claims."""
 import math
 
-from fourierqk.exercises import checker, numeric
+from fourierqk.exercises import checker, numeric, word
 from fourierqk.reckoning import VERDICTS
 
 __all__ = ["far_apart", "half_width", "verdict_word"]
@@ -35,9 +35,7 @@ def far_apart(answer: float) -> str | None:
 @checker
 def verdict_word(answer: str) -> str | None:
     """The verdict on a system that gains in ordered loss and loses in honest loss: "with the future only"."""
-    found = str(answer).strip().lower()
-    if found not in VERDICTS:
-        return f"answer with one of the verdicts: {', '.join(VERDICTS)}."
+    found = word(answer, VERDICTS)
     if found == "holds":
         return "the ordered loss is lower, but some of it may be the future's. What does the honest loss say?"
     if found == "does not hold here":

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import arrays, checker, missing, numeric
+from fourierqk.exercises import arrays, checker, numeric, reply, whole
 
 __all__ = ["flat_level", "line_bin", "one_hot_power", "per_character"]
 
@@ -15,10 +15,7 @@ def one_hot_power(answer) -> str | None:
     hot = (ids[:, None] == np.unique(ids)).astype(float)
     centred = hot - hot.mean(0)
     each = abs(np.fft.rfft(centred, axis=0)) ** 2 / len(ids)
-    got = answer(ids.copy())
-    if missing(got):
-        return "your function returns nothing: return an array of n // 2 + 1 powers."
-    got = np.asarray(got)
+    got = reply(answer, ids)
     if got.shape == each.shape:
         return "these are the powers of each token's indicator. Add them up: one number a bin."
     if got.shape == (len(ids),):
@@ -39,7 +36,7 @@ def one_hot_power(answer) -> str | None:
         "that is the mean over the indicators. Powers of a text add up.": each.mean(1),
     }  # fmt: skip
     steps = "One indicator a token, mean away, rfft, square, add, over n."
-    return arrays(got, each.sum(1), wrong, f"for a text of 11 tokens the powers differ. {steps}", atol=1e-9)
+    return arrays(got, each.sum(1), wrong, f"for a text of 11 tokens the powers differ. {steps}")
 
 
 @checker
@@ -48,6 +45,7 @@ def flat_level(answer) -> str | None:
     wrong = {
         0.375: "that is the chance that two tokens agree, the sum of p². The variance is what is left of 1.",
         1: "that is the energy with the means left in. Each indicator varies by p (1 - p).",
+        0.5: "two equal tokens in a row are one pair, not two: the variances are 1/4, 3/16 and 3/16.",
         1.5 * math.log(2): "that is the entropy in nats. Power is a variance: p (1 - p) for each token.",
     }
     otherwise = "an indicator that is 1 with probability p has the variance p (1 - p). Add the three."
@@ -59,11 +57,12 @@ def line_bin(answer) -> str | None:
     """The bin of 256 nearest to one cycle in 21 tokens."""
     wrong = {
         256 / 21: "that is where it lies. Bins are whole numbers: which is nearest?",
+        13: "13 cycles in 256 tokens have a period of 19.7. 256 / 21 lies nearer to another whole number.",
         21: "21 is the period, in tokens. Bin k makes k cycles in the window.",
         1 / 21: "that is the frequency, in cycles per token. How many cycles are that in 256 tokens?",
         256 - 12: "the mirror image: bins above 128 repeat those below. Which is its partner?",
     }
-    return numeric(answer, 12, wrong, "a period of 21 tokens makes 256 / 21 cycles in the window: round that.")
+    return whole(answer, 12, wrong, "a period of 21 tokens makes 256 / 21 cycles in the window: round that.")
 
 
 @checker
@@ -72,6 +71,7 @@ def per_character(answer) -> str | None:
     wrong = {
         2.7 * 1.8: "you multiplied. The nats of one token pay for 1.8 characters: each costs less.",
         1.8 / 2.7: "those are characters per nat. Turn it over.",
+        2.7: "that is the loss of a token, and a token spells more than one character.",
         2.7 - 1.8: "nats and characters cannot be subtracted: how many nats fall to one character?",
     }
     return numeric(answer, 1.5, wrong, "one token costs 2.7 nats and spells 1.8 characters, on average. Divide.")

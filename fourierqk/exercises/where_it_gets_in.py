@@ -1,8 +1,9 @@
 """Checkers of the chapter on the ways by which the future gets in."""
+import numpy as np
 import torch
 
 from fourierqk.combinators import SlidingDFT
-from fourierqk.exercises import arrays, checker, numeric
+from fourierqk.exercises import arrays, checker, reply, whole
 from fourierqk.filters import Gaussian
 
 __all__ = ["enough_zeros", "never_moved", "sliding", "tokens_ahead"]
@@ -11,9 +12,13 @@ __all__ = ["enough_zeros", "never_moved", "sliding", "tokens_ahead"]
 @checker
 def never_moved(answer: int) -> str | None:
     """The output that no filter on queries and keys can make hear the future, the last aside: 0."""
-    wrong = {15: "token 15 hears no future because none is left. There is one more."}
+    wrong = {
+        15: "token 15 hears no future because none is left. There is one more.",
+        1: "token 1 may choose between the keys of tokens 0 and 1, and both can have heard the future.",
+        16: "the text has the tokens 0 to 15.",
+    }
     otherwise = "look at the first row of both maps. How many keys may that token choose from?"
-    return numeric(answer, 0, wrong, otherwise)
+    return whole(answer, 0, wrong, otherwise)
 
 
 @checker
@@ -25,7 +30,7 @@ def enough_zeros(answer: int) -> str | None:
         21: "that is the length of the padded text. How many of these are zeros?",
     }
     otherwise = "token 15 is heard at 15, 16, ..., 20. All places above 15 must be silent ones."
-    return numeric(answer, 5, wrong, otherwise)
+    return whole(answer, 5, wrong, otherwise)
 
 
 @checker
@@ -34,8 +39,10 @@ def tokens_ahead(answer: int) -> str | None:
     wrong = {
         3: "that is one layer. The tokens that it hears have heard ahead as well, in the layer below.",
         6: "six layers of three tokens each, not of one.",
+        36: "lag -3 looks ahead and lag 3 looks back: only one of them adds to the future.",
+        42: "seven lags, but only three of them look ahead.",
     }
-    return numeric(answer, 18, wrong, "each layer hears three tokens further ahead than the one below it.")
+    return whole(answer, 18, wrong, "each layer hears three tokens further ahead than the one below it.")
 
 
 @checker
@@ -48,13 +55,11 @@ def sliding(answer) -> str | None:
     for length, n in ((12, 8), (9, 5)):
         x = torch.randn(length, generator=torch.Generator().manual_seed(n))
         phi = band.response(torch.fft.fftfreq(n))[0]
-        got = answer(x.clone(), phi.clone())
-        if not isinstance(got, torch.Tensor):
-            return "return a tensor with one number a token."
-        if got.is_complex():
+        got = reply(answer, x, phi)
+        if np.iscomplexobj(got):
             return "phi is even and x is real, so the result is real: take the real part."
         if got.shape != x.shape:
-            return f"{length} tokens went in, {tuple(got.shape)} came out: pad with n - 1 zeros in front, none behind."
+            return f"{length} tokens went in, {got.shape} came out: pad with n - 1 zeros in front, none behind."
         windows = torch.nn.functional.pad(x, (n - 1, 0)).unfold(0, n, 1)
         read = torch.fft.ifft(phi * torch.fft.fft(windows)).real  # (T, n): every entry of every window
         wrong = {
