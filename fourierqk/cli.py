@@ -318,7 +318,9 @@ def _failures(*more: type[Exception]) -> Iterator[None]:
         _stop(said if isinstance(e, ValueError | OSError) or not more else f"{type(e).__name__}: {said}", 2)
 
 
-def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+def _warn(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: Any = None
+) -> None:
     """Show a warning: one of ours in a line, one of torch's or a stranger's with the place that it comes from."""
     ours = Path(filename).is_relative_to(Path(__file__).parent)
     said = f"fourierqk: {message}\n" if ours else warnings.formatwarning(message, category, filename, lineno)

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.adapter import Model
+from fourierqk.wrappers import bare
 
 __all__ = ["load_model"]
 
@@ -90,16 +91,11 @@ def _load(model: Model, path: Path) -> None:
         raise ValueError(f"{path} holds weights, but a {type(model).__name__} has none to fill: give an nn.Module")
     weights = _weights(path)
     if weights.keys() != model.state_dict().keys():
-        weights = {_bare(name): value for name, value in weights.items()}
+        weights = {bare(name): value for name, value in weights.items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError as e:  # torch lists every missing and every unexpected name
         raise ValueError(f"the weights in {path} do not fit the model: {e}") from e
-
-
-def _bare(name: str) -> str:
-    """The name of a weight without what torch.compile, DistributedDataParallel and DataParallel put before it."""
-    return name.replace("_orig_mod.", "").removeprefix("module.")
 
 
 def _weights(path: Path) -> Mapping[str, Tensor]:

@@ -142,7 +142,7 @@ def _nats(model: Model, x: Tensor, y: Tensor, last: int | None = None) -> Iterat
             if int(yb.max()) >= z.shape[-1]:
                 raise ValueError(f"a model with {z.shape[-1]} outputs cannot score token {int(yb.max())} of this text")
             z, yb = (z, yb) if last is None else (z[:, -last:], yb[:, -last:])
-            yield F.cross_entropy(z.float().transpose(1, 2), yb.to(adapter.device), reduction="none").double().cpu()
+            yield F.cross_entropy(z.float().transpose(1, 2), yb.to(adapter.device), reduction="none").cpu().double()
 
 
 def ordered_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:

@@ -17,7 +17,7 @@ import fourierqk
 PACKAGE = Path(__file__).resolve().parents[1] / "fourierqk"
 
 HOUSE = """
-progress checks storage parts adapter foreign
+progress checks storage parts adapter wrappers foreign
 filters contract combinators channels model zoo ngram
 records.identity records.provenance records.library records.statistics records.tables records
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data

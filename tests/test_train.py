@@ -113,6 +113,47 @@ def test_resume_false_starts_anew(tmp_path):
     assert measured(train(gpt(), text(), other, out=tmp_path, resume=False)) == measured(train(gpt(), text(), other))
 
 
+def compiled(module):
+    return torch.compile(module, backend="eager")
+
+
+def with_compiled_blocks(model):
+    model.blocks = torch.nn.ModuleList(map(compiled, model.blocks))
+    return model
+
+
+@pytest.fixture
+def distributed():
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    yield
+    torch.distributed.destroy_process_group()
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        compiled, torch.nn.DataParallel, with_compiled_blocks, lambda m: torch.nn.DataParallel(compiled(m)),
+        torch.nn.parallel.DistributedDataParallel,
+    ],
+    ids=["compiled", "data parallel", "blocks compiled", "both", "distributed"],
+)  # fmt: skip
+def test_what_is_put_around_a_model_is_trained_through_and_stored_without(tmp_path, wrap, distributed):
+    seen = []
+    hooked = gpt(WIDE)
+    through = wrap(hooked)
+    through.register_forward_pre_hook(lambda m, _: seen.append(m))
+    history = train(through, text(), CFG, out=tmp_path / "wrapped")
+    assert len([m for m in seen if m is through]) >= 12 and not through.training
+    bare = gpt(WIDE)
+    assert measured(history) == measured(train(bare, text(), CFG, out=tmp_path / "bare"))
+    weights = (read_tensors(tmp_path / place / FILE)[0] for place in ("wrapped", "bare"))
+    assert same(*weights)
+    again = wrap(gpt(WIDE, seed=1))
+    assert load(tmp_path / "bare", again)[0] is again and load(tmp_path / "wrapped", gpt(WIDE, seed=2))
+    assert all(map(torch.equal, again.parameters(), bare.parameters()))
+    assert measured(train(wrap(gpt(WIDE)), text(), CFG, out=tmp_path / "bare")) == measured(history)  # resumed
+
+
 # --- what a run may depend on
 
 def test_neither_the_callers_random_numbers_nor_the_model_change_what_a_run_sees(monkeypatch):

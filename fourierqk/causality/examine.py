@@ -148,7 +148,7 @@ def _in_float64(coarse: Examination, bench: Bench) -> Examination | None:
     if not coarse.rel:
         plans = [plans[0].some(limits.FLOAT64)]
     try:
-        if not alike(coarse.subject(one), subject(one), limits.OTHERWISE):
+        if not alike(coarse.subject(one).cpu(), subject(one).cpu(), limits.OTHERWISE):
             return None
         return _judge(subject, [(plan, probe(subject, plan, bench)) for plan in plans], bench, _repeated)
     except RefusedError:  # it insists on float32 somewhere
@@ -207,7 +207,7 @@ def _moves(subject: Subject, x: Tensor, y: Tensor, cut: Tensor, bench: Bench) ->
 def _compared(a: Tensor, b: Tensor, unit: Tensor | float) -> tuple[Tensor, Tensor]:
     """The change from a to b and the least that can count, float64 on the CPU, finite."""
     d, least = change(a, b) / unit, limits.VISIBLE * torch.finfo(a.dtype).eps * a.abs() / unit
-    d, least = (t.double().cpu().nan_to_num(posinf=limits.HUGE, neginf=-limits.HUGE) for t in (d, least))
+    d, least = (t.cpu().double().nan_to_num(posinf=limits.HUGE, neginf=-limits.HUGE) for t in (d, least))
     return d, torch.where(least < limits.HUGE, least, 0)
 
 

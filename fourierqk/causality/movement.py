@@ -88,6 +88,6 @@ def probe(subject: Subject, plan: Plan, bench: Bench) -> Movement:
         if known is None or not torch.equal(base, known):
             known, reference = base, subject(plan.bases[base])
         moved = change(reference, subject(plan.ids[padded])).abs() / bench.unit
-        size[part] = moved.amax(-1).double().cpu()[: len(part)]
+        size[part] = moved.amax(-1).cpu().double()[: len(part)]
         bench.tick(len(part))
     return Movement(size, plan.cut)

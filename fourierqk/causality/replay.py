@@ -47,7 +47,7 @@ class Slot:
     def read(self, traces: tuple[_Trace, _Trace]) -> Tensor:
         try:
             a, b = (trace[self.call][self.side][self.item] for trace in traces)
-            return change(*(_past(t, self.axes, self.cut).double() for t in (a, b))).flatten()[self.index].cpu()
+            return change(*(_past(t, self.axes, self.cut).cpu().double() for t in (a, b))).flatten()[self.index]
         except (IndexError, RuntimeError):  # another rounding, other calls
             raise UnpairedError from None
 
@@ -108,7 +108,7 @@ def _slots(left: _Trace, right: _Trace, cut: int, length: int) -> list[Slot]:
                     raise UnpairedError
                 axes = tuple(axis for axis, n in enumerate(a.shape) if n == length)
                 if axes:
-                    followed = _follow(a.double(), b.double(), axes, cut, eps_of(a))
+                    followed = _follow(a.cpu().double(), b.cpu().double(), axes, cut, eps_of(a))
                     found.append(Slot(call, side, item, axes, cut, *followed))
     return found
 

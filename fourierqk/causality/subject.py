@@ -57,7 +57,10 @@ class Subject:
         eps = self.eps or eps_of(*adapter.weights)
         if dtype:  # .to(dtype) would drop imaginary parts
             model: Any = adapter.model
-            model.double() if dtype == torch.float64 else model.float()
+            try:
+                model.double() if dtype == torch.float64 else model.float()
+            except TypeError:  # its device has no float64 (MPS)
+                model.cpu().double()
         return replace(self, adapter=adapter, eps=eps)
 
 

@@ -12,9 +12,10 @@ from fourierqk.data import Corpus
 from fourierqk.filters import Centre, FeatureMap
 from fourierqk.records import INCIDENTAL, differences
 from fourierqk.storage import read_tensors, write_tensors
+from fourierqk.wrappers import bare
 
 __all__ = [
-    "CHECKPOINT", "architecture", "best_weights", "check", "fill", "identity", "restore", "save", "steps_done",
+    "CHECKPOINT", "architecture", "best_weights", "check", "fill", "identity", "restore", "save", "state", "steps_done",
 ]  # fmt: skip
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -22,7 +23,7 @@ CHECKPOINT = "checkpoint.safetensors"
 
 def architecture(model: nn.Module) -> dict[str, Any]:
     """The shape of a model and all its filters, as far as numbers, words and what is never learned tell them apart."""
-    filters = {name: _constants(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
+    filters = {bare(name): _constants(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
     cfg: Any = model.cfg
     return json.loads(json.dumps({"model": asdict(cfg), "filters": filters}))
 
@@ -38,8 +39,13 @@ def _constants(part: nn.Module) -> dict[str, Any]:
 def _fingerprint(t: Tensor) -> str:
     """Shape and one mixed sum, to so few digits that another machine's round-off does not make it another tensor."""
     flat = torch.view_as_real(t).flatten() if t.is_complex() else t.flatten()
-    mixed = flat.double().cpu() * torch.arange(1, len(flat) + 1, dtype=torch.float64).sin()
+    mixed = flat.cpu().double() * torch.arange(1, len(flat) + 1, dtype=torch.float64).sin()
     return f"{tuple(t.shape)}: {mixed.sum():.4g}"
+
+
+def state(model: nn.Module) -> dict[str, Tensor]:
+    """The weights of a model by the names that they have where none of its layers is compiled apart."""
+    return {bare(name): value for name, value in model.state_dict().items()}
 
 
 def identity(model: nn.Module, corpus: Corpus, training: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,7 +65,7 @@ def save(
     """Write a checkpoint, atomically; without model and optimiser it is the file of a finished run."""
     parts = {f"best.{k}": v for k, v in best.items()}
     if model is not None and opt is not None:
-        parts |= {f"model.{k}": v for k, v in model.state_dict().items()}
+        parts |= {f"model.{k}": v for k, v in state(model).items()}
         parts |= {f"optimiser.{i}.{k}": v for i, s in opt.state_dict()["state"].items() for k, v in s.items()}
     write_tensors(path, parts, {"run": run, "history": history})
 
@@ -117,12 +123,13 @@ def steps_done(path: Path) -> int:
         return 0
 
 
-def fill(model: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
-    """Load weights into a model; ValueError where they do not fit."""
+def fill(model: nn.Module, weights: Mapping[str, Tensor], place: str | Path) -> None:
+    """Load weights, as `state` names them, into a model; ValueError where they do not fit."""
+    own = {bare(name): name for name in model.state_dict()}
     try:
-        model.load_state_dict(weights)
+        model.load_state_dict({own.get(name, name): value for name, value in weights.items()})
     except RuntimeError as e:
-        raise ValueError(f"the weights in {path} do not fit this model: {e}") from e
+        raise ValueError(f"the weights in {place} do not fit this model: {e}") from e
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

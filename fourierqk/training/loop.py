@@ -24,6 +24,7 @@ from fourierqk.storage import hold, read_json, sweep
 from fourierqk.training import checkpoint
 from fourierqk.training.hardware import combine_seeds, describe, own_generator, peak_memory, pick_device, pick_precision
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
+from fourierqk.wrappers import bare, unwrapped
 from fourierqk.zoo import build
 
 __all__ = ["PRESETS", "History", "Preset", "TrainConfig", "load", "lr_schedule", "optimiser", "train"]
@@ -94,7 +95,8 @@ def train(
     """Train a model and leave in it, in evaluation mode, the weights of its lowest ordered loss.
 
     model: has `cfg.block_size` and `cfg.vocab_size`, and maps (ids, targets) to (logits, loss); it is moved to the
-    device of `cfg`. out: a folder for a checkpoint at every evaluation; with resume=True a checkpoint found there is
+    device of `cfg`. Compiled, or in DataParallel or DistributedDataParallel, it is trained through that, and measured
+    and stored without. out: a folder for a checkpoint at every evaluation; with resume=True a checkpoint found there is
     continued (a finished one is only loaded), and the weights passed in do not matter. progress: None shows a bar in a
     terminal or notebook, unless FOURIERQK_PROGRESS=0. compiled: torch.compile(model), to train through where that pays.
 
@@ -102,17 +104,18 @@ def train(
     `out` cannot be written or another process is at work there; FloatingPointError where the loss is no longer a
     number.
     """
+    through, model = compiled or model, unwrapped(model)
     length, device = _check(model, corpus), pick_device(cfg.device)
     with nullcontext() if out is None else hold(out), own_generator(device) as generator:
-        run = _Run(model.to(device), corpus, cfg, None if out is None else Path(out), compiled or model)
+        run = _Run(model.to(device), corpus, cfg, None if out is None else Path(out), through)
         run.open(resume)
         history = run.history
         done = history.steps[-1] if history.steps else 0
         batches = corpus.batches("train", cfg.batch, length, cfg.seed, start=done)
         with progress_bar(progress, cfg.steps, done) as bar:
             run.finish(done, batches, generator, bar)
-    model.load_state_dict(run.best)
-    model.eval()
+    checkpoint.fill(model, run.best, "this run")
+    through.eval()
     return history
 
 
@@ -134,8 +137,9 @@ def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageM
         if "system" not in record:
             raise ValueError(f"{out} names no system to build (unfinished, or your own): pass load(out, model=...)")
         model = build(record["system"], GPTConfig(**record["model"]))
-    checkpoint.check(model, about, path)
-    checkpoint.fill(model, weights, path)
+    inner = unwrapped(model)
+    checkpoint.check(inner, about, path)
+    checkpoint.fill(inner, weights, path)
     return model.cpu().eval(), record
 
 
@@ -147,7 +151,7 @@ class _Run:
     ) -> None:
         self.model, self.corpus, self.cfg, self.opt = model, corpus, cfg, optimiser(model, cfg)
         self.length = _check(model, corpus)
-        self.compiled = compiled  # what steps go through: the model, or the model compiled
+        self.compiled = compiled  # what steps go through: the model, or what is put around it
         self.path = out and out / checkpoint.CHECKPOINT
         self.history = History()
         self.best: dict[str, Tensor] = {}
@@ -209,7 +213,7 @@ class _Run:
         except FloatingPointError as e:
             raise _diverged(math.nan, step, self.cfg) from e
         if not h.ordered or ordered.mean < min(h.ordered):
-            h.best_step, self.best = step, {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+            h.best_step, self.best = step, {k: v.detach().clone() for k, v in checkpoint.state(self.model).items()}
         h.steps.append(step)
         h.train.append(sum(losses) / len(losses))
         h.ordered.append(ordered.mean)
@@ -217,7 +221,7 @@ class _Run:
         h.honest.append(honest.mean)
         h.honest_se.append(honest.se)
         for name, centre in learned_centres(self.model).items():
-            h.frequencies.setdefault(name, []).append([round(f, 6) for f in centre().flatten().tolist()])
+            h.frequencies.setdefault(bare(name), []).append([round(f, 6) for f in centre().flatten().tolist()])
 
     def save(self, finished: bool) -> None:
         """Write the checkpoint; a finished run keeps its best weights alone."""
@@ -229,7 +233,7 @@ class _Run:
 def _step(model: nn.Module, opt: torch.optim.Optimizer, x: Tensor, y: Tensor, clip: float, precision: str) -> Tensor:
     """One update; the loss stays on the device, so that a GPU need not be waited for."""
     with torch.autocast(x.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-        loss = model(x, y)[1]
+        loss = model(x, y)[1].mean()  # DataParallel gives the loss of each device
     opt.zero_grad()
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), clip)
