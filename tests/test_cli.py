@@ -203,7 +203,7 @@ def test_the_probes_can_be_cut_from_a_text(monkeypatch):
         (["train", "base-dot", "--corpus", "no/such.txt"], "unknown corpus 'no/such.txt': there are verse, "),
         (["train", "base-dot", "--corpus", "empty.txt"], "empty"),
         (["train", "base-dot", "--corpus", "short.txt"], "short"),
-        (["train", "base-dot", "--preset", "huge"], "unknown preset 'huge': there are tiny, small, paper"),
+        (["train", "base-dot", "--preset", "huge"], "unknown preset 'huge': there are tiny, small, paper, paper-"),
         (["train", "base-dot", "--device", "abacus"], "device 'abacus' cannot be used"),
         (["train", "base-dot", "--out", "empty.txt"], "cannot make the folder empty.txt"),
         (["sample", "nowhere"], "no run in nowhere"),

@@ -582,9 +582,13 @@ def test_json_records_are_whole_or_refused(tmp_path):
 def test_presets_are_the_sizes_the_book_names():
     names = ("n_layer", "n_head", "n_embd")
     shapes = {k: (*(p.model[n] for n in names), p.block_size, p.train.batch) for k, p in PRESETS.items()}
-    assert shapes == {"tiny": (2, 4, 64, 128, 16), "small": (4, 4, 128, 128, 16), "paper": (6, 8, 256, 256, 64)}
+    large = (6, 8, 256, 256, 64)
+    assert shapes == {
+        "tiny": (2, 4, 64, 128, 16), "small": (4, 4, 128, 128, 16), "paper": large, "paper-fast-filters": large
+    }  # fmt: skip
     paper = PRESETS["paper"].train
     assert (paper.steps, paper.lr, paper.warmup, paper.weight_decay, paper.clip) == (5000, 3e-4, 200, 0.1, 1.0)
+    assert paper.filter_lr == paper.lr and PRESETS["paper-fast-filters"].train == replace(paper, filter_lr=3e-3)
     assert PRESETS["small"].train.steps == 1500
     assert PRESETS["paper"].gpt(65) == GPTConfig(65)  # the paper's model is the default one
 
