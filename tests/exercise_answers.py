@@ -313,7 +313,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     ],
     "dft.linear_convolution": [
         (circular, "circular"),
-        (np.convolve, "crop"),
+        (np.convolve, "15 numbers instead of 8"),
         (lambda x, h: np.convolve(x, h, mode="same"), "middle"),
         (lambda x, h: np.convolve(x, h)[-len(x) :], "end of the convolution"),
         (lambda x, h: np.fft.ifft(np.fft.fft(x, 32) * np.fft.fft(h, 32))[: len(x)], "real"),
@@ -356,7 +356,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (0.25, "turn it over"),
         (0.5, "Nyquist"),
         (0.1, "Take away"),
-        ("fast", "answer with a number"),
+        ("fast", "a number is asked for"),
     ],
     "price_of_causality.three_taps": [
         ([1, 0, 1], "DC"),
@@ -390,7 +390,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (lambda h, D: np.roll(h, D)[: 2 * D], "lag 2 D counts"),
         (lambda h, D: np.roll(h, D)[2 * D :: -1], "backwards"),
         (lambda h, D: np.zeros(2 * D + 1), "in this order"),
-        (lambda h, D: 1.0, "return 7 taps"),
+        (lambda h, D: 1.0, "old lags -3 to 3"),
     ],
     "text_signal.one_hot_power": [
         (lambda ids: abs(np.fft.rfft(ids - ids.mean())) ** 2 / len(ids), "they are names"),
@@ -402,7 +402,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (lambda ids: np.fft.fft(ids), "Use rfft"),
         (lambda ids: np.zeros(6), "separate signals"),
         (lambda ids: np.ones(6), "differ"),
-        (lambda ids: 1.0, "shape"),
+        (lambda ids: 1.0, "instead of 6 numbers"),
         (lambda ids: None, "returns nothing"),
     ],
     "text_signal.flat_level": [
@@ -470,7 +470,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (lambda phi, n: phi / torch.fft.irfft(phi).norm(), "Did irfft get n="),
         (lambda phi, n: phi / torch.fft.irfft(phi, n=n).norm() ** 2, "its root"),
         (lambda phi, n: -phi / torch.fft.irfft(phi, n=n).norm(), "upside down"),
-        (lambda phi, n: torch.fft.irfft(phi, n=n), "like phi"),
+        (lambda phi, n: torch.fft.irfft(phi, n=n), "as many values as phi"),
         (lambda phi, n: torch.ones_like(phi), "shape of the response changed"),
         (lambda phi, n: phi, "sum to"),
     ],
@@ -561,7 +561,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (lambda x: dft(9).real.tril() @ torch.fft.fft(x).real, "sines"),
         (lambda x: (dft(9).tril() @ (x + 0j)).real, "channels"),
         (lambda x: (dft(9).tril() @ torch.fft.fft(x)).real / 9, "unscaled"),
-        (lambda x: x[:5], "came out"),
+        (lambda x: x[:5], "instead of an array of shape (9, 6)"),
     ],
     "entropy_floor.coin_rate": [
         (math.log(2), "one coin"), (0.5, "bits"), (1, "bits"), (math.log(4), "independent"),
@@ -636,7 +636,9 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (lambda x: x.mean(1), "same shape"),
     ],
     "causality_audit.mended": [
-        (circular, "wraps round"), (np.convolve, "crop"), (lambda x, h: padded_in_torch(x, h).roll(1), "sum over s"),
+        (circular, "wraps round"),
+        (np.convolve, "15 numbers instead of 8"),
+        (lambda x, h: padded_in_torch(x, h).roll(1), "sum over s"),
     ],
     "causality_audit.own_model": [("causal", "audit(...) returns"), (True, "audit(...) returns")],
     "audit_your_model.wrapped": [

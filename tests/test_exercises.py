@@ -14,7 +14,7 @@ import torch
 from exercise_answers import FUNCTIONS, NUMBERS, OBJECTS, SETS, VECTORS, WORDS, WRONG
 
 from fourierqk import audit, exercises
-from fourierqk.exercises import Refused, arrays, members, number, numeric, reply, vector, whole, word
+from fourierqk.exercises import Refused, arrays, fits, members, number, numeric, reply, vector, whole, word
 
 CHECKERS = {
     f"{module.name}.{name}": getattr(importlib.import_module(f"fourierqk.exercises.{module.name}"), name)
@@ -124,7 +124,7 @@ def test_a_number_is_right_or_a_known_mistake_or_neither():
     assert judge(64) == "that is the variance" and judge(4) == judge(16.0) == "one factor of 2"
     assert judge(8.1) == judge(0) == "take the root"
     for no_number in ("8", [8, 8], {8, 9}, object, True, np.True_, None, 2j, math.nan, math.inf, 10**400):
-        with pytest.raises(Refused, match="answer with a .*number, not "):
+        with pytest.raises(Refused, match="number is asked for, and .* is none"):
             number(no_number)
 
 
@@ -181,6 +181,14 @@ def test_a_function_must_return_numbers():
             reply(lambda: got)  # noqa: B023
     with pytest.raises(Refused, match="answer with a function, not 3"):
         reply(3)
+
+
+def test_what_a_function_returns_must_fit():
+    assert fits(reply(lambda: iter([1, 2])), (2,), "hint").tolist() == [1, 2]
+    assert fits(np.array([[3.0]]), (), "hint") == 3
+    for shape, says in (((), "one number instead of 2 numbers: hint"), ((3,), "3 numbers"), ((2, 1), r"\(2, 1\)")):
+        with pytest.raises(Refused, match=says):
+            fits(np.zeros(shape), (2,), "hint")
 
 
 def test_an_array_is_right_or_a_known_mistake_or_neither():

@@ -10,14 +10,15 @@ import functools
 import itertools
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 
 __all__ = [
-    "Refused", "arrays", "checker", "function", "members", "number", "numeric", "reply", "vector", "whole", "word",
+    "Refused", "arrays", "checker", "fits", "function", "members", "number", "numeric", "reply", "vector", "whole",
+    "word",
 ]  # fmt: skip
 
 Numbers = float | tuple[float, ...]  # a number, or several that will do alike
@@ -68,15 +69,15 @@ def _is_stub(answer: object) -> bool:
 def number(answer: Any) -> float:
     """The finite number that an answer is, alone or as the one entry of an array or a list; else Refused."""
     value = _only(answer)
-    refused = Refused(f"answer with a number, not {_shown(answer)}.")
-    if isinstance(value, bool | np.bool_ | str | bytes):
+    refused = Refused(f"a number is asked for, and {_shown(value)} is none.")
+    if isinstance(value, bool | str | bytes):
         raise refused
     try:
         z = complex(value)
     except (TypeError, ValueError, OverflowError):
         raise refused from None
     if z.imag or not math.isfinite(z.real):
-        raise Refused(f"answer with a real, finite number, not {_shown(answer)}.")
+        raise Refused(f"a real, finite number is asked for, and {_shown(value)} is none.")
     return z.real
 
 
@@ -158,10 +159,21 @@ def reply(answer: Any, *given: Any) -> np.ndarray:
             raise first from None
     if _missing(got):
         raise Refused("your function returns nothing: its last line must return the result.")
-    found = _array(got)
+    found = _array([*itertools.islice(got, MOST)] if isinstance(got, Iterator) else got)
     if found is None:
         raise Refused(f"your function returns {_shown(got)}: it must return numbers.")
     return found
+
+
+def fits(got: np.ndarray, shape: tuple[int, ...], hint: str) -> np.ndarray:
+    """What a function returned in the wanted shape, or Refused with a hint. One number may come in an array of one."""
+    if got.shape != shape and not got.size == math.prod(shape) == 1:
+        raise Refused(f"your function returns {_counted(got.shape)} instead of {_counted(shape)}: {hint}")
+    return got.reshape(shape)
+
+
+def _counted(shape: tuple[int, ...]) -> str:
+    return "one number" if shape == () else f"{shape[0]} numbers" if len(shape) == 1 else f"an array of shape {shape}"
 
 
 def _copied(x: Any) -> Any:
@@ -254,5 +266,5 @@ def arrays(got: object, right: object, wrong: Mapping[str, object], otherwise: s
     if says := next((says for says, value in wrong.items() if is_like(value)), None):
         return says
     if not np.isfinite(found).all():
-        return f"some of your numbers are infinite or NaN (0 / 0, 0 times infinity, the logarithm of 0). {otherwise}"
+        return f"some of your numbers are infinite or NaN (0 / 0, 0 times infinity, the logarithm of 0): {otherwise}"
     return otherwise

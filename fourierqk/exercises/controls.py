@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, numeric, reply, vector
+from fourierqk.exercises import arrays, checker, fits, numeric, reply, vector
 
 __all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
 
@@ -13,9 +13,8 @@ __all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
 def absorb(answer) -> str | None:
     """A function (W_o, M) -> the output matrix that does for plain values v what W_o does for M v."""
     w, m = (torch.randn(s, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(s)) for s in (4, 6))
-    got, want = reply(answer, w, m), w @ m
-    if got.shape != want.shape:
-        return f"return a matrix of the shape of W_o, {tuple(want.shape)} here, not {got.shape}."
+    want = w @ m
+    got = fits(reply(answer, w, m), tuple(want.shape), "the new output matrix has the shape of W_o.")
     wrong = {
         "that undoes the map. Asked is the matrix that does for v what W_o does for M v.": w @ torch.linalg.inv(m),
         "transposed: a value is a column here, and M v is M @ v.": w @ m.T,
@@ -64,11 +63,9 @@ def surrogate(answer) -> str | None:
         z, turned = torch.fft.rfft(x), angles.clone()
         turned[0] = 0
         turned[n // 2 :] *= n % 2  # an odd n has no Nyquist
-        got = reply(answer, x, angles)
+        got = fits(reply(answer, x, angles), (n,), "as many as went in. Tell irfft the length with n=.")
         if np.iscomplexobj(got):
             return "return a real signal: use rfft and irfft."
-        if got.shape != (n,):
-            return f"{n} tokens went in and {got.shape} came out: tell irfft the length with n=."
         if np.allclose(got, x, atol=1e-4):
             return "that is the signal as it was: multiply its DFT by exp(1j * angles)."
         amplitude = torch.fft.rfft(torch.tensor(got, dtype=torch.float64)).abs()

@@ -1,7 +1,7 @@
 """Checkers of the chapter on the DFT."""
 import numpy as np
 
-from fourierqk.exercises import arrays, checker, members, reply
+from fourierqk.exercises import arrays, checker, fits, members, reply
 
 __all__ = ["linear_convolution", "ringing_bins", "turning_arrow", "who_hears"]
 
@@ -10,10 +10,8 @@ __all__ = ["linear_convolution", "ringing_bins", "turning_arrow", "who_hears"]
 def turning_arrow(answer) -> str | None:
     """A function (x, k) -> X_k, the k-th bin of the DFT of a real signal x (n,)."""
     x = np.random.default_rng(0).standard_normal(11)
-    sums = [reply(answer, x, k).squeeze() for k in range(11)]
-    if other := next((s.shape for s in sums if s.shape), None):
-        return f"for one bin return one number: the sum over the tokens, not an array of shape {other}."
-    got, want, k = np.array(sums), np.fft.fft(x), np.arange(11)
+    got = np.array([fits(reply(answer, x, k), (), "for one bin, the sum over the tokens.") for k in range(11)])
+    want, k = np.fft.fft(x), np.arange(11)
     wrong = {
         "your arrow turns counter-clockwise. The exponent of the DFT has a minus sign.": want.conj(),
         "your sum is divided by n. The factor 1/n belongs to the inverse.": want / 11,
@@ -80,9 +78,7 @@ def linear_convolution(answer) -> str | None:
     rng = np.random.default_rng(0)
     for n in (8, 9):
         x, h = rng.standard_normal((2, n))
-        y = reply(answer, x, h)
-        if y.shape != (n,):
-            return f"{n} numbers went in and an array of shape {y.shape} came out: crop to the first {n}."
+        y = fits(reply(answer, x, h), (n,), f"as many as went in. Crop to the first {n}.")
         if np.iscomplexobj(y):
             return "the output of a real filter is real: use rfft and irfft, or take the real part."
         wrong = {

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, members, number, numeric, reply
+from fourierqk.exercises import arrays, checker, fits, members, number, numeric, reply
 
 __all__ = ["causal_weights", "guess_loss", "score_scale", "swapped"]
 
@@ -39,9 +39,7 @@ def score_scale(answer) -> str | None:
 def causal_weights(answer) -> str | None:
     """A function scores (T, T) -> attention weights (T, T) that hide every later token."""
     scores = torch.randn(5, 5, generator=torch.Generator().manual_seed(0))
-    w = reply(answer, scores)
-    if w.shape != (5, 5):
-        return f"return the weights as (T, T) = (5, 5), row t for the token that listens, not {w.shape}."
+    w = fits(reply(answer, scores), (5, 5), "(T, T), row t for the token that listens.")
     if np.isnan(w[0]).any() and not np.isnan(w[1:]).any():
         return "row 0 is NaN: token 0 has nobody left to hear. A token hears itself, so the diagonal stays."
     if np.isnan(w).any():

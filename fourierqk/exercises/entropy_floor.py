@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import checker, numeric, reply, word
+from fourierqk.exercises import checker, fits, numeric, reply, word
 
 __all__ = ["below_floor", "coin_rate", "which_test"]
 
@@ -25,10 +25,7 @@ def coin_rate(answer) -> str | None:
 def below_floor(answer) -> str | None:
     """A function (model (N,), oracle (N,)) -> whether the mean difference lies more than 4 standard errors below 0."""
     for case, right, says in _trials():
-        got = reply(answer, *case).squeeze()
-        if got.shape:
-            return f"return one answer for all windows, not an array of shape {got.shape}."
-        if bool(got) != right:
+        if bool(fits(reply(answer, *case), (), "one answer for all windows, True or False.")) != right:
             return says
 
 

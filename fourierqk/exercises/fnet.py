@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.causality import audit
-from fourierqk.exercises import arrays, checker, members, reply, whole
+from fourierqk.exercises import arrays, checker, fits, members, reply, whole
 from fourierqk.model import GPTConfig, LanguageModel
 
 __all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
@@ -64,11 +64,11 @@ class _Mixer(nn.Module):
 def past_mix(answer) -> str | None:
     """A function x (T, C) -> Re of the DFT over channels and then, of each token's past alone, over time."""
     x = torch.randn(9, 6, generator=torch.Generator().manual_seed(0))
-    got = reply(answer, x)
+    got = fits(reply(answer, x), (9, 6), "(T, C) go in and come out.")
     if np.iscomplexobj(got):
         return "return real numbers: take .real at the end."
-    if got.shape != x.shape:
-        return f"(T, C) = (9, 6) went in and {got.shape} came out."
+    if not np.isfinite(got).all():
+        return "some of your numbers are infinite or NaN. A DFT of finite numbers is finite."
     torch.manual_seed(0)
     cfg = GPTConfig(vocab_size=7, block_size=9, n_layer=1, n_head=1, n_embd=6, dropout=0.0)
     found = audit(LanguageModel(cfg, lambda: _Mixer(answer)), 7, 9, draws=4, progress=False)

@@ -4,7 +4,7 @@ import math
 import torch
 
 from fourierqk.combinators import Bank
-from fourierqk.exercises import arrays, checker, numeric, reply, whole
+from fourierqk.exercises import arrays, checker, fits, numeric, reply, whole
 from fourierqk.filters import Gaussian
 
 __all__ = ["bank_scores", "cross_terms", "needed_rate", "same_start"]
@@ -28,9 +28,7 @@ def bank_scores(answer) -> str | None:
     filters = [Gaussian(f, 0.05) for f in (0.1, 0.2, 0.3)]
     for n in (12, 9):
         q, k = torch.randn(2, 1, 1, n, 4, generator=torch.Generator().manual_seed(n))
-        got = reply(answer, q, k, filters)
-        if got.shape != (n, n):
-            return f"return scores of shape (T, T) = ({n}, {n}), not {got.shape}."
+        got = fits(reply(answer, q, k, filters), (n, n), "scores are (T, T): take one text and one head.")
         bank, half = Bank(*filters), sum(h(q) @ k.mT for h in filters)[0, 0] / 3
         want = (bank(q) @ bank(k).mT)[0, 0]
         summed = (sum(h(q) for h in filters) @ sum(h(k) for h in filters).mT)[0, 0]

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, numeric, reply, vector
+from fourierqk.exercises import arrays, checker, fits, numeric, reply, vector
 from fourierqk.filters import Gaussian
 
 __all__ = ["band_pass", "dc_attention", "largest_move", "same_rhythm"]
@@ -27,11 +27,9 @@ def band_pass(answer) -> str | None:
     """A function (x (n, d), freq, width) -> x through a Gaussian band, by hand."""
     for n in (16, 15):
         x = torch.randn(n, 3, generator=torch.Generator().manual_seed(n))
-        y = reply(answer, x, 0.1, 0.05)
+        y = fits(reply(answer, x, 0.1, 0.05), (n, 3), "filter along time, and tell irfft the length with n=.")
         if np.iscomplexobj(y):
             return "return real numbers: use rfft and irfft."
-        if y.shape != x.shape:
-            return f"({n}, 3) went in and {y.shape} came out: filter along time, and tell irfft the length with n=."
         right, wide, narrow = (Gaussian(0.1, w)(x[None, None])[0, 0] for w in (0.05, 0.05 * 2**0.5, 0.05 / 2**0.5))
         wrong = {
             "the band is too narrow: the exponent is -(f - freq)^2 / (2 width^2), and yours lacks the 2.": narrow,

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import arrays, checker, numeric, reply, vector
+from fourierqk.exercises import arrays, checker, fits, numeric, reply, vector
 
 __all__ = ["future_share", "three_taps", "wait"]
 
@@ -27,9 +27,7 @@ def three_taps(answer) -> str | None:
 def future_share(answer) -> str | None:
     """A function h (n,), n odd, lag 0 first -> the share of its energy at negative lags."""
     h = np.random.default_rng(0).standard_normal(9)
-    got, energy = reply(answer, h).squeeze(), h**2
-    if got.shape:
-        return f"return one number, not an array of shape {got.shape}."
+    got, energy = fits(reply(answer, h), (), "the share of the future."), h**2
     share = energy / energy.sum()
     wrong = {
         share[:5].sum(): "that is the share of the past, lag 0 included: negative lags sit at the end of the array.",
@@ -62,8 +60,8 @@ def wait(answer) -> str | None:
             "one tap is missing: lag 2 D counts, so there are 2 D + 1.": around[:-1],
             "backwards: lag -D of the old kernel becomes lag 0 of the new one.": around[::-1],
         }  # fmt: skip
-        if got.shape != around.shape and not any(got.shape == v.shape for v in wrong.values()):
-            return f"for D = {delay} return {len(around)} taps, the old lags -{delay} to {delay}, not {got.shape}."
+        if not any(got.shape == v.shape for v in wrong.values()):
+            fits(got, around.shape, f"for D = {delay} the taps are the old lags -{delay} to {delay}.")
         otherwise = f"for D = {delay} the taps are the old weights of lag -{delay}, ..., {delay}, in this order."
         if says := arrays(got, around, wrong, otherwise):
             return says

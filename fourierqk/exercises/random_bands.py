@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, number, numeric, reply
+from fourierqk.exercises import checker, fits, number, numeric, reply
 from fourierqk.filters import RandomBands
 
 __all__ = ["deaf_centre", "slowest_draw", "twice_as_loud", "unit"]
@@ -40,9 +40,7 @@ def unit(answer) -> str | None:
     """A function (phi (F,), n) -> phi scaled so that its impulse response over n tokens has L2 norm 1."""
     for n in (16, 15):
         phi = torch.rand(n // 2 + 1, generator=torch.Generator().manual_seed(n)) + 0.1
-        got = reply(answer, phi, n)
-        if got.shape != phi.shape:
-            return f"return the scaled response, {len(phi)} values like phi, not an array of shape {got.shape}."
+        got = fits(reply(answer, phi, n), (len(phi),), "the scaled response has as many values as phi.")
         factors = got / phi.numpy()
         if not np.isfinite(got).all() or not np.allclose(factors, factors[0], rtol=1e-3):
             return "the shape of the response changed. Divide all of phi by one number."

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, members, numeric, reply
+from fourierqk.exercises import checker, fits, members, numeric, reply
 
 __all__ = ["modest_gap", "over_confidence", "proofs", "unigram_entropy"]
 
@@ -15,9 +15,7 @@ def unigram_entropy(answer) -> str | None:
     for ids, v in ((torch.tensor([0, 1, 2, 3] * 5), 4), (torch.tensor([0, 0, 0, 1, 2, 2]), 6)):
         p = torch.bincount(ids, minlength=v).double() / len(ids)
         right = -sum(x * math.log(x) for x in p.tolist() if x)
-        got = reply(answer, ids, v).squeeze()
-        if got.shape:
-            return f"return one number, not an array of shape {got.shape}: the sum over the tokens."
+        got = fits(reply(answer, ids, v), (), "the sum over the tokens.")
         if np.isnan(got):
             return "a token that never occurs made 0 times the logarithm of 0, which is no number. Leave it out."
         wrong = {
@@ -41,9 +39,7 @@ def over_confidence(answer) -> str | None:
         entropy = torch.special.entr(u).sum()
         each = -(u * logp).sum(-1) - entropy  # (N,)
         right = each.mean().item()
-        got = reply(answer, logits, u).squeeze()
-        if got.shape:
-            return f"return one number, not an array of shape {got.shape}: the mean over the predictions."
+        got = fits(reply(answer, logits, u), (), "the mean over the predictions.")
         if np.isnan(got) and zero:
             return "a token that never occurs made 0 times the logarithm of 0, which is no number. It adds nothing."
         back = (logp.exp() * (logp - u.log())).sum(-1).mean().item()

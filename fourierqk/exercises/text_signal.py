@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import arrays, checker, numeric, reply, whole
+from fourierqk.exercises import arrays, checker, fits, numeric, reply, whole
 
 __all__ = ["flat_level", "line_bin", "one_hot_power", "per_character"]
 
@@ -20,8 +20,7 @@ def one_hot_power(answer) -> str | None:
         return "these are the powers of each token's indicator. Add them up: one number a bin."
     if got.shape == (len(ids),):
         return "one number for each of the n bins: the upper half repeats the lower. Use rfft."
-    if got.shape != (len(each),):
-        return f"return an array of shape ({len(each)},) for 11 tokens, not {got.shape}."
+    fits(got, (len(each),), "one for each bin from 0 to n // 2, and here n = 11.")
     wrong = {
         "these are the powers of the codes. 7 is no larger than 3: they are names. Transform indicators.":
             abs(np.fft.rfft(ids - ids.mean())) ** 2 / len(ids),

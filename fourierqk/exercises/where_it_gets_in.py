@@ -3,7 +3,7 @@ import numpy as np
 import torch
 
 from fourierqk.combinators import SlidingDFT
-from fourierqk.exercises import arrays, checker, reply, whole
+from fourierqk.exercises import arrays, checker, fits, reply, whole
 from fourierqk.filters import Gaussian
 
 __all__ = ["enough_zeros", "never_moved", "sliding", "tokens_ahead"]
@@ -55,11 +55,9 @@ def sliding(answer) -> str | None:
     for length, n in ((12, 8), (9, 5)):
         x = torch.randn(length, generator=torch.Generator().manual_seed(n))
         phi = band.response(torch.fft.fftfreq(n))[0]
-        got = reply(answer, x, phi)
+        got = fits(reply(answer, x, phi), (length,), "one for each token. Pad with n - 1 zeros in front, none behind.")
         if np.iscomplexobj(got):
             return "phi is even and x is real, so the result is real: take the real part."
-        if got.shape != x.shape:
-            return f"{length} tokens went in, {got.shape} came out: pad with n - 1 zeros in front, none behind."
         windows = torch.nn.functional.pad(x, (n - 1, 0)).unfold(0, n, 1)
         read = torch.fft.ifft(phi * torch.fft.fft(windows)).real  # (T, n): every entry of every window
         wrong = {
