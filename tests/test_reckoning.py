@@ -521,11 +521,14 @@ def test_what_a_system_gains_is_recounted(name, of):
             low, high = d[0] - half, d[0] + half
             expected += [d[0], half]
         sides[kind] = d.mean(), low, high
-    assert numbers(ours) == pytest.approx(expected, abs=6e-4)
+    told, _, doubts = ours.partition("; but ")
+    assert numbers(told) == pytest.approx(expected, abs=6e-4)
     (mean, low, high), (honest, _, honest_high) = sides["ordered"], sides["honest"]
     if of in ("phase-randomised", "dc", "nyquist"):
-        harms = low > 0 and mean >= 0.05
-        assert said == ("holds" if harms else "does not hold here" if high < 0.05 else "undecided")
+        worth = differences(home(of), "dc", "ordered").mean()  # of comparing tokens, which dc cannot
+        plain = "holds" if low > 0 and mean >= 0.05 else "does not hold here" if high < 0.05 else "undecided"
+        assert bool(doubts) == (worth < 0.1 and plain != "undecided")
+        assert said == ("undecided" if doubts else plain)
     elif honest_high < 0 and honest <= -0.05:
         assert said == "holds"
     elif high < 0 and mean <= -0.05:
