@@ -196,9 +196,9 @@ def generate(model: LanguageModel, idx: Tensor, n: int, temperature: float = 1.0
     device = next(model.parameters()).device
     model.eval()
     for _ in range(n):
-        logits = model(idx[:, -model.cfg.block_size :].to(device))[0][:, -1].float().cpu()
+        logits = model(idx[:, -model.cfg.block_size :].to(device))[0][:, -1].float().cpu()  # (B, V)
         if temperature == 0:
-            new = logits.argmax(-1, keepdim=True)
+            new = logits.argmax(-1, keepdim=True)  # (B, 1)
         else:  # drawn on the CPU, so that a seed means the same text on every device
             new = torch.multinomial((logits / temperature).softmax(-1), 1, generator=rng)
         idx = torch.cat([idx, new.to(idx.device)], 1)

@@ -35,13 +35,13 @@ def check_once(records: Iterable[Mapping[str, Any]]) -> None:
     """ValueError where two records are of one run: one would be counted as another seed, or dropped in silence."""
     seen = set()
     for record in records:
-        run = fingerprint(record)
+        run = run_key(record)
         if run in seen:
             raise ValueError(f"two records of {record['system']}, seed {record['seed']}, in one study: move one away")
         seen.add(run)
 
 
-def fingerprint(record: Mapping[str, Any]) -> str:
+def run_key(record: Mapping[str, Any]) -> str:
     """The identity of a record as a text: equal for two records of one run."""
     return json.dumps(identity(record), sort_keys=True)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from fourierqk.checks import unknown_name
-from fourierqk.records.identity import fingerprint
+from fourierqk.records.identity import run_key
 from fourierqk.storage import read_json
 
 __all__ = ["by_system", "folder", "leaf", "missing", "ngram_loss", "runs_in", "study"]
@@ -57,7 +57,7 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
             record = read_json(path)
             if lacks := missing(record):
                 raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}")
-            run = fingerprint(record)
+            run = run_key(record)
             if run in seen:
                 raise ValueError(f"{path} is of the run that {seen[run]} is of: move one of them away")
             seen[run] = path

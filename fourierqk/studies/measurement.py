@@ -19,7 +19,7 @@ SAMPLE = 300  # tokens that a model writes for its record
 def measure(model: LanguageModel, corpus: Corpus, history: History) -> dict[str, Any]:
     """What a record says of a trained model, in types that JSON knows. Losses in nats per token.
 
-    model: has `cfg`, as a GPT has; its kept weights, on any device. history: of its training. The wall time is that of
+    model: has `cfg`, as a GPT has; its best weights, on any device. history: of its training. The wall time is that of
     training and of this, in seconds, interruptions not counted.
     """
     began = time.perf_counter()

@@ -120,7 +120,7 @@ def train(
 
 
 def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageModel, dict[str, Any]]:
-    """The kept weights of a run, in evaluation mode on the CPU, and its record.
+    """The best weights of a run, in evaluation mode on the CPU, and its record.
 
     The record is `out`/record.json, or what the checkpoint itself knows. A record that names its system (the command
     `fourierqk train` writes one) is enough to build the model; for any other run pass the model to be filled.
