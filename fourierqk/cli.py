@@ -1,4 +1,5 @@
 """The command `fourierqk`: list the systems, train one or a study of many, read what it writes, audit it."""
+import io
 import json
 import re
 import sys
@@ -9,6 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any
 
 import torch
@@ -25,6 +27,7 @@ from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
 from fourierqk.records import SCHEMA, by_system, markdown, plain, rows, runs_in
 from fourierqk.studies import (
+    LESS,
     STUDIES,
     Run,
     carry_out,
@@ -35,7 +38,7 @@ from fourierqk.studies import (
     open_corpus,
     summary,
 )  # fmt: skip
-from fourierqk.training import CHECKPOINT, PRESETS, load
+from fourierqk.training import CHECKPOINT, PRESETS, load, out_of_memory, steps_done
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
@@ -60,7 +63,9 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
-) -> None: ...
+) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what its encoding has no sign for is written \\xe9, not given up
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @app.command()
@@ -85,18 +90,19 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Of the first weights, the order of the data, and dropout.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run [runs/SYSTEM-CORPUS-PRESET-sSEED].")] = None,
     device: Annotated[str, typer.Option(help="auto takes a GPU if there is one.")] = "auto",
-    restart: Annotated[bool, typer.Option("--restart", help="Begin anew, whatever is in the folder.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Begin anew, in the place of what is there.")] = False,
 ) -> None:
     """Train a system, measure it, and write DIR/record.json. A run that was stopped goes on where it was."""
-    with _failures():
+    again = f"The same command{' without --restart' if restart else ''} goes on from the last evaluation"
+    with _failures(less="take a smaller --batch, --length or --preset", again=again):
         look_up(system)
         size, data = find_preset(preset), open_corpus(corpus)
         given = _given(steps=steps, batch=batch, lr=lr, filter_lr=filter_lr)
         how = replace(size.train, **given, seed=seed, device=device)
         run = Run(system, corpus, preset, replace(size, train=how, **_given(block_size=length)))
         out = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{system}-{data.name}-{preset}-s{seed}")
-        resume = not restart and (out / CHECKPOINT).exists()
-        typer.echo(f"{'Going on with' if resume else 'Training'} {system} on {data.name} in {out}", err=True)
+        going_on = not restart and steps_done(out / CHECKPOINT)
+        typer.echo(f"{'Going on with' if going_on else 'Training'} {system} on {data.name} in {out}", err=True)
         record = carry_out(run, data, out, resume=not restart)
         typer.echo(summary(record) + f"\n  kept      the weights of step {record['history']['best_step']}, in {out}")
 
@@ -121,6 +127,8 @@ def study(
     preset: Annotated[str | None, typer.Option(help=f"{', '.join(PRESETS)}, instead of the study's.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many, instead of the study's.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Training steps, instead of the preset's.")] = None,
+    length: Annotated[int | None, typer.Option(min=2, help="Tokens in a window, instead of the preset's.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Windows a step, instead of the preset's.")] = None,
     on: Annotated[
         Where, typer.Option(help="ray: the Ray cluster of RAY_ADDRESS, else the one that this machine is part of.")
     ] = Where.here,
@@ -135,9 +143,10 @@ def study(
 
     Repeat the command after a stop, and it goes on; several may work on one folder. Exit status 1: some runs failed.
     """
-    with _failures():
+    with _failures(less=LESS, again="The same command goes on with what is left"):
         names = systems and tuple(s.strip() for s in systems.split(","))
-        runs = find_study(name, systems=names, corpus=corpus, preset=preset, seeds=seeds, steps=steps).runs()
+        changes = _given(corpus=corpus, preset=preset, seeds=seeds, steps=steps, length=length, batch=batch)
+        runs = find_study(name, systems=names, **changes).runs()
         out = out or Path("runs") / name
         if on is Where.ray:
             if jobs:
@@ -214,7 +223,7 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Another seed, another text.")] = 0,
 ) -> None:
     """Let a trained model write. While it writes there is no future to read, whatever it was trained on."""
-    with _failures(Exception):  # a folder can hold anything
+    with _failures(Exception, less="train with a smaller --length or --preset"):  # a folder can hold anything
         model, record = load(folder)
         letters = _letters(record)
         start = prompt or ("\n" if "\n" in letters.vocab else letters.vocab[0])
@@ -259,7 +268,8 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (see `Audit.as_dict`).")] = False,
 ) -> None:
     """Ask whether outputs depend on later tokens. Exit status: 0 causal, 1 leaks, 3 inconclusive, 2 not audited."""
-    with _failures(Exception):  # status 1 must mean that it leaks, never that something broke
+    # status 1 must mean that it leaks, never that something broke
+    with _failures(Exception, less="take a smaller --length"):
         torch.manual_seed(seed)
         with redirect_stdout(sys.stderr):  # what a stranger's code prints is no part of the answer
             subject, letters = _subject(model, folder, checkpoint, vocab, length, preset)
@@ -302,18 +312,28 @@ def _subject(
 
 
 @contextmanager
-def _failures(*more: type[Exception]) -> Iterator[None]:
-    """Turn what a user can put right into one line and exit status 2 (1: the training itself broke)."""
+def _failures(*more: type[Exception], less: str = "", again: str = "") -> Iterator[None]:
+    """Turn what a user can put right into one line and exit status 2 (1: the training itself broke).
+
+    more: exceptions to expect beside the usual ones. less: what to do where memory runs out. again: what another call
+    does when this one was stopped.
+    """
     expected: tuple[type[Exception], ...] = (ValueError, OSError, ImportError, *more)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
             yield
     except KeyboardInterrupt:
-        _stop("stopped. The same command goes on from the last evaluation", 130)
+        _stop(f"stopped. {again}", 130)
+    except BrokenPipeError:  # who reads along has seen enough: typer ends without a word
+        raise
     except FloatingPointError as e:
         _stop(str(e), 2 if more else 1)
-    except expected as e:
+    except Exception as e:
+        if out_of_memory(e):
+            _stop(f"out of memory{less and ': '}{less} ({shorten(str(e) or type(e).__name__, 160)})", 2)
+        if not isinstance(e, expected) or isinstance(e, typer.Exit):
+            raise
         said = str(getattr(e, "strerror", None) or e).replace("resume=False", "--restart")
         _stop(said if isinstance(e, ValueError | OSError) or not more else f"{type(e).__name__}: {said}", 2)
 

@@ -3,6 +3,7 @@ import errno
 import fcntl
 import functools
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -119,7 +120,8 @@ def test_a_stopped_run_goes_on_and_ends_at_the_same_losses(monkeypatch):
         return real(*args, **kwargs)
 
     monkeypatch.setattr(module, "honest_loss", stop_at_the_third)
-    assert "the same command goes on" in refused(run("train", "fourier-qk", "--out", "stopped"), 130).lower()
+    stop = refused(run("train", "fourier-qk", "--out", "stopped", "--restart"), 130)
+    assert "The same command without --restart goes on" in stop
     assert not Path("stopped/record.json").exists()
     assert "Going on with" in run("train", "fourier-qk", "--out", "stopped").stderr
     run("train", "fourier-qk", "--out", "whole")
@@ -305,6 +307,41 @@ class Broken(Dice):
         raise RuntimeError("no such\nkernel")
 
 
+@pytest.mark.parametrize("command, step", [
+    ("train base-dot --out run", "carry_out"), ("study verse-tiny", "conduct"), ("audit base-dot", "examine"),
+    ("sample run", "load"),
+])  # fmt: skip
+def test_memory_that_runs_out_is_a_line_with_the_way_out(monkeypatch, command, step):
+    def no_room(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nProcess 7 has 70 GiB.")
+
+    monkeypatch.setattr(cli, step, no_room)
+    line = refused(run(*command.split()))
+    assert line.startswith("fourierqk: out of memory: ") and "smaller --" in line and "2.00 GiB" in line
+    assert ("--batch" in line) == (command[0] in "ts" and "sample" not in command)
+
+
+class Hungry(Dice):
+    def forward(self, ids):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 134217728 bytes")
+
+
+def test_memory_that_a_model_wants_in_its_audit_is_that_line_too(monkeypatch):
+    monkeypatch.setattr(cli, "_fresh", lambda *_: Hungry())
+    assert "out of memory: take a smaller --length" in refused(run("audit", "base-dot"))
+
+
+@pytest.mark.parametrize("encoding, snowman", [("ascii", b"\xe2\x98\x83"), ("cp1252", b"\\u2603")])
+def test_what_an_encoding_has_no_sign_for_is_spelt(encoding, snowman):
+    """Where it is ascii, the command writes UTF-8."""
+    Path("snow.txt").write_text("le flocon \u2603 tombe. " * 60, encoding="utf-8")
+    run("train", "base-dot", "--corpus", "snow.txt", "--out", "run", "--steps", 4)
+    command = [sys.executable, "-m", "fourierqk.cli", "sample", "run", "--prompt", "\u2603", "--length", "3"]
+    env = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run(command, env=env, capture_output=True)
+    assert done.returncode == 0 and done.stdout.startswith(snowman), done.stderr
+
+
 def test_an_undecided_audit_has_status_3_and_a_broken_model_never_1(monkeypatch):
     monkeypatch.setattr(cli, "_fresh", lambda *_: Dice())
     result = run("audit", "base-dot")
@@ -428,9 +465,12 @@ def test_a_record_is_plain_json():
     json.loads(Path("run/record.json").read_text(), parse_constant=lambda c: pytest.fail(f"{c} is not JSON"))
 
 
-def test_a_record_that_is_not_a_runs_is_left_alone(tmp_path):
-    mine = tmp_path / "record.json"
-    mine.write_text('{"mine": 1}')
-    result = run("train", "base-dot", "--steps", "2", "--out", str(tmp_path))
-    assert result.exit_code == 2 and "take another folder" in result.output
-    assert mine.read_text() == '{"mine": 1}'
+def test_a_record_without_a_checkpoint_is_left_alone_until_restart():
+    run("train", "base-dot", "--out", "run", "--steps", 4)
+    Path("run/checkpoint.safetensors").unlink()
+    before = Path("run/record.json").read_bytes()
+    line = refused(run("train", "base-dot", "--out", "run", "--steps", 8))
+    assert "take another folder, or start anew with --restart" in line
+    assert Path("run/record.json").read_bytes() == before
+    assert run("train", "base-dot", "--out", "run", "--steps", 8, "--restart").exit_code == 0
+    assert read_json("run/record.json")["train"]["steps"] == 8

@@ -215,11 +215,13 @@ def test_a_file_of_your_own(tmp_path):
     assert torch.equal(text(str(file)).val, c.val)
 
 
-def test_line_ends_and_all_other_characters_are_kept_as_they_are(tmp_path):
-    file = tmp_path / "dos.txt"
-    file.write_bytes(b"one\r\ntwo\r\n\tthree \x0b\n" * 3)
-    c = text(file)
-    assert c.decode(torch.cat([c.train, c.val])) == "one\r\ntwo\r\n\tthree \x0b\n" * 3
+def test_the_text_is_the_same_however_its_file_marks_its_beginning_and_its_lines(tmp_path):
+    file, said = tmp_path / "dos.txt", "one\ntwo\n\tthree \x0b\x1b[1mfour\ufeff\n" * 3
+    for mark in (b"", b"\xef\xbb\xbf"):
+        for end in (b"\n", b"\r\n", b"\r"):
+            file.write_bytes(mark + said.encode().replace(b"\n", end))
+            c = text(file)
+            assert c.decode(torch.cat([c.train, c.val])) == said
 
 
 @pytest.mark.parametrize(
@@ -228,6 +230,10 @@ def test_line_ends_and_all_other_characters_are_kept_as_they_are(tmp_path):
         (b"", "empty"),
         (b"short", "too short: 5 characters"),
         (b"caf\xe9 au lait, caf\xe9 noir", r"not UTF-8 text \(byte 3\)"),
+        ("to be or not".encode("utf-16"), "f.txt is UTF-16.*save it as UTF-8"),
+        ("to be or not".encode("utf-16-le"), r"'\\x00' at character 1.*Save UTF-16 as UTF-8"),
+        (bytes([7, 0, 12, 0, 64, 1, 3, 0, 9, 0, 9, 0]), "'.x07' at character 0.*of token ids give the text"),
+        (bytes([30, 9, 10, 65, 32, 32, 32, 32, 32, 32]), "'.x1e' at character 0"),
     ],
 )
 def test_files_that_are_no_text_are_refused(tmp_path, content, message):

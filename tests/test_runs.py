@@ -25,7 +25,7 @@ from fourierqk.records.library import folder, runs_in
 from fourierqk.storage import hold, read_json, write_json
 from fourierqk.studies.design import FIRST, STUDIES, Run, Study, find_study, open_corpus
 from fourierqk.studies.pool import BEGIN, LIBRARY, conduct, order
-from fourierqk.studies.runs import recorded, run_in_study, workplace
+from fourierqk.studies.runs import carry_out, reason, recorded, run_in_study, workplace
 from fourierqk.training import CHECKPOINT, load, steps_done, train
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS, VARIANTS, system
@@ -102,11 +102,12 @@ def test_the_studies_together_hold_every_system():
 
 
 def test_a_study_can_be_changed_by_name():
-    run = find_study("verse-tiny", preset="small", seeds=1, steps=7, eval_every=3, corpus=None).runs()[-1]
-    assert (run.preset, run.seed, run.corpus) == ("small", 0, "verse")
-    assert run.size.train == replace(PRESETS["small"].train, steps=7, eval_every=3)
-    for wrong in (dict(preset="huge"), dict(seeds=0), dict(systems=("fourier",))):
-        with pytest.raises(ValueError, match="unknown preset|seeds = 0|unknown system"):
+    changes = dict(preset="small", seeds=1, steps=7, eval_every=3, batch=2, length=20, corpus=None)
+    run = find_study("verse-tiny", **changes).runs()[-1]
+    assert (run.preset, run.seed, run.corpus, run.size.block_size) == ("small", 0, "verse", 20)
+    assert run.size.train == replace(PRESETS["small"].train, steps=7, eval_every=3, batch=2)
+    for wrong in (dict(preset="huge"), dict(seeds=0), dict(systems=("fourier",)), dict(length=1)):
+        with pytest.raises(ValueError, match="unknown preset|seeds = 0|unknown system|length = 1"):
             find_study("verse-tiny", **wrong).runs()
     with pytest.raises(ValueError, match="unknown study 'verse-tinny': did you mean verse-tiny"):
         find_study("verse-tinny")
@@ -326,10 +327,43 @@ def test_a_folder_that_cannot_be_written_is_an_oserror_at_once(text, tmp_path):
         conduct(tiny(text), tmp_path / "file")
     with disk(tmp_path / "disk", "ro") as place, pytest.raises(OSError, match="cannot make the folder.*Read-only"):
         conduct(tiny(text), place)
-    with pytest.raises(ValueError, match="unknown corpus"):
-        conduct(tiny(tmp_path / "nothing.txt"), tmp_path / "study")
+
+
+@pytest.mark.parametrize("letters, says", [
+    (None, "unknown corpus"), ("a" * 900, "'a' alone"), ("to be or not " * 5, "val split has 7 tokens"),
+])  # fmt: skip
+def test_a_text_that_no_run_can_read_is_refused_before_anything_is_written(tmp_path, letters, says):
+    given, place = tmp_path / "text.txt", tmp_path / "study"
+    if letters:
+        given.write_text(letters)
+    with pytest.raises(ValueError, match=says):
+        conduct(tiny(given), place)
     with pytest.raises(ValueError, match="jobs = 0"):
-        conduct(tiny(text), tmp_path / "study", jobs=0)
+        conduct(tiny(given), place, jobs=0)
+    assert not place.exists()
+    if letters:
+        (run,) = tiny(given, "base-dot")
+        with pytest.raises(ValueError, match=says):
+            carry_out(run, open_corpus(str(given)), place)
+        assert not place.exists()
+
+
+NO_ROOM = (
+    MemoryError(),
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1 GiB free."),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried"),
+    RuntimeError("MPS backend out of memory (MPS allocated: 17.9 GB, max allowed: 18.1 GB)"),
+    OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+)
+
+
+@pytest.mark.parametrize("error", NO_ROOM)
+def test_a_run_without_room_says_how_to_need_less(error):
+    wrapped = ValueError("the model failed")
+    wrapped.__cause__ = error
+    for e in (error, wrapped):
+        assert reason(e).startswith("out of memory: take a smaller --batch, --length or --preset, or fewer --jobs")
+    assert reason(RuntimeError("no such kernel")) == "RuntimeError: no such kernel"
 
 
 def test_a_run_of_another_process_is_waited_for_then_taken_over(text, tmp_path):

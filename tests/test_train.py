@@ -154,6 +154,30 @@ def test_what_is_put_around_a_model_is_trained_through_and_stored_without(tmp_pa
     assert measured(train(wrap(gpt(WIDE)), text(), CFG, out=tmp_path / "bare")) == measured(history)  # resumed
 
 
+def never_begun(out):
+    """A run that was stopped before its first evaluation."""
+    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "honest_loss", _interrupt)
+        train(gpt(), text(), CFG, out=out)
+
+
+def test_a_run_that_never_began_blocks_no_other(tmp_path):
+    never_begun(tmp_path)
+    other = replace(CFG, batch=2)
+    expected = measured(train(gpt("base-dot"), text(), other))
+    assert measured(train(gpt("base-dot"), text(), other, out=tmp_path)) == expected
+
+
+@pytest.mark.parametrize("holds", ['{"mine": 1}', '{"system": "fou'])
+def test_what_is_left_of_a_run_without_its_checkpoint_is_refused_unless_begun_anew(tmp_path, holds):
+    (record := tmp_path / "record.json").write_text(holds)
+    with pytest.raises(ValueError, match=f"record.json has no {FILE} beside it: take another.*resume=False"):
+        train(gpt(), text(), CFG, out=tmp_path)
+    assert record.read_text() == holds
+    train(gpt(), text(), CFG, out=tmp_path, resume=False)
+    assert not record.exists()
+
+
 # --- what a run may depend on
 
 def test_neither_the_callers_random_numbers_nor_the_model_change_what_a_run_sees(monkeypatch):
@@ -308,6 +332,8 @@ def test_model_and_corpus_must_fit():
     for device in ("abacus", "cuda:99"):
         with pytest.raises(ValueError, match=f"'{device}' cannot be used.*'auto'"):
             train(gpt(), text(), replace(CFG, device=device))
+    with pytest.raises(ValueError, match="the val split has 10 tokens, a window needs 17"):
+        train(gpt(), replace(text(), val=text().val[:10]), replace(CFG, steps=10**9))
 
 
 @pytest.mark.parametrize(
@@ -462,9 +488,7 @@ def test_a_really_full_disk(tmp_path):
 
 
 def _bytes_of_a_checkpoint(out):
-    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "honest_loss", _interrupt)
-        train(gpt(), text(), CFG, out=out)
+    never_begun(out)
     return (out / FILE).read_bytes()
 
 

@@ -6,10 +6,12 @@
 
 The tokens of a corpus are characters (level "char"), or words, spaces and punctuation (level "word", see words.py).
 """
+import codecs
 import hashlib
 import itertools
 import os
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +27,7 @@ from fourierqk.data.grammar import VERSE, Oracle, entropy_rate, write
 __all__ = ["Corpus", "shakespeare", "text", "verse"]
 
 LEVELS, SPLITS = ("char", "word"), ("train", "val")
+NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # control characters, but for white space and colours (escape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,11 @@ class Corpus:
                 "to predict. Use a longer text or a shorter window."
             )
         return ids
+
+    def check_window(self, length: int) -> None:
+        """ValueError where a split does not hold a window of `length` tokens and the one after it."""
+        for split in SPLITS:
+            self._split(split, length)
 
     def batches(self, split: str, size: int, length: int, seed: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """An endless supply of (x, y), each (size, length): windows from anywhere, y one token ahead of x.
@@ -172,14 +180,27 @@ def _check_ids(ids: Tensor, size: int, where: str = "") -> None:
 def text(path: str | os.PathLike, level: str = "char") -> Corpus:
     """A text file of your own, UTF-8: the first 90 % of its characters to learn from, the rest to be judged on.
 
-    level: "char", or "word" as for `shakespeare`. Raises FileNotFoundError, and ValueError for a file that is empty or
-    not UTF-8. A text too short for the window that a model reads is refused where the windows are cut.
+    A byte-order mark is no part of the text, and every end of a line is one character, however the file writes it.
+    level: "char", or "word" as for `shakespeare`. Raises FileNotFoundError, and ValueError for a file that is empty,
+    not UTF-8, or holds control characters, as numbers and UTF-16 do. A text too short for the window that a model
+    reads is refused where the windows are cut.
     """
     path = Path(path)
+    return _corpus(path.name, _decoded(tinyshakespeare.read_file(path), path), level)
+
+
+def _decoded(raw: bytes, path: Path) -> str:
+    """The text of a file, with a newline at each end of a line. ValueError where it is no UTF-8 text."""
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ValueError(f"{path} is UTF-16, or UTF-32: save it as UTF-8 first")
     try:
-        return _corpus(path.name, tinyshakespeare.read_file(path).decode("utf-8"), level)
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as e:
         raise ValueError(f"{path} is not UTF-8 text (byte {e.start}): save it as UTF-8 first") from None
+    if found := NO_TEXT.search(text):
+        what, way_out = f"{found[0]!r} at character {found.start()}", "Save UTF-16 as UTF-8; of token ids give the text"
+        raise ValueError(f"{path} is not text: it has {what}. {way_out}")
+    return text
 
 
 def shakespeare(path: str | os.PathLike | None = None, level: str = "char") -> Corpus:

@@ -36,6 +36,12 @@ class Run:
         """What its files are called, within a study."""
         return f"{self.system}-s{self.seed}"
 
+    def check(self, corpus: Corpus) -> None:
+        """ValueError where a text has too few symbols or too few characters for this run: before any work is done."""
+        if len(corpus.vocab) < 2:
+            raise ValueError(f"{corpus.name} has {corpus.vocab[0]!r} alone: there is nothing to predict in such a text")
+        corpus.check_window(self.size.block_size)
+
     def heading(self, corpus: Corpus) -> dict[str, Any]:
         """How its record on a text begins, before anything is measured: all that `records.identity` asks for."""
         return {
@@ -62,8 +68,8 @@ class Run:
 class Study:
     """Runs of several systems that are alike in all but the system and the seed.
 
-    systems: the most telling first. seeds: how many, from 0. steps: of training, and eval_every, those between two
-    evaluations, instead of the preset's.
+    systems: the most telling first. seeds: how many, from 0. Instead of the preset's: steps of training, eval_every,
+    those between two evaluations, batch, windows a step, and length, tokens a window.
     """
 
     systems: tuple[str, ...]
@@ -72,12 +78,16 @@ class Study:
     seeds: int = 3
     steps: int | None = None
     eval_every: int | None = None
+    batch: int | None = None
+    length: int | None = None
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
         size = find_preset(self.preset)
+        if self.length is not None:
+            size = replace(size, block_size=check_count(self.length, "length", 2))
         check_count(self.seeds, "seeds")
-        changed: dict[str, Any] = {"steps": self.steps, "eval_every": self.eval_every}
+        changed: dict[str, Any] = {"steps": self.steps, "eval_every": self.eval_every, "batch": self.batch}
         how = replace(size.train, **{name: value for name, value in changed.items() if value is not None})
         sizes = [replace(size, train=replace(how, seed=seed)) for seed in range(self.seeds)]
         return tuple(Run(look_up(s).name, self.corpus, self.preset, size) for size in sizes for s in self.systems)

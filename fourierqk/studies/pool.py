@@ -17,6 +17,7 @@ from typing import IO, cast
 from fourierqk.checks import check_count
 from fourierqk.progress import progress_bar
 from fourierqk.studies.design import Run
+from fourierqk.studies.runs import LESS
 from fourierqk.studies.tally import Tally
 
 __all__ = ["conduct"]
@@ -91,7 +92,7 @@ class _Worker:
         """Why it failed, in a line."""
         status = self.process.returncode
         if status < 0:
-            why = ", perhaps for want of memory" if status == -signal.SIGKILL else ""
+            why = f", perhaps for want of memory: then {LESS}" if status == -signal.SIGKILL else ""
             return f"killed by signal {-status}{why}. The same command goes on with it"
         self.log.seek(0)
         lines = self.log.read().decode(errors="replace").strip().splitlines()

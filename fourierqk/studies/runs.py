@@ -6,6 +6,7 @@ disk, may work on one folder: each run is locked by whoever does it.
 """
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, cast
 
 import torch
@@ -16,10 +17,12 @@ from fourierqk.records import SCHEMA, differences, identity, missing, now, prove
 from fourierqk.storage import hold, read_json, sweep, write_json
 from fourierqk.studies.design import Run, open_corpus
 from fourierqk.studies.measurement import measure
-from fourierqk.training import RECORD, train
+from fourierqk.training import RECORD, out_of_memory, pick_device, train
 from fourierqk.zoo import build
 
-__all__ = ["carry_out", "recorded", "run_in_study"]
+__all__ = ["LESS", "carry_out", "reason", "recorded", "run_in_study", "workplace"]
+
+LESS = "take a smaller --batch, --length or --preset, or fewer --jobs at a time"  # where memory runs out
 
 
 def carry_out(
@@ -30,9 +33,11 @@ def carry_out(
     What is done already is not done again. compiled: train through torch.compile. Errors: those of `train`.
     """
     made_by = provenance()  # the code that trains, whatever is committed meanwhile
+    run.check(corpus)
+    pick_device(run.size.train.device)
+    torch.manual_seed(run.seed)
+    model = build(run.system, run.size.gpt(len(corpus.vocab)))
     with hold(out):
-        torch.manual_seed(run.seed)
-        model = build(run.system, run.size.gpt(len(corpus.vocab)))
         how = cast(nn.Module, torch.compile(model)) if compiled else None
         history = train(model, corpus, run.size.train, out, resume=resume, progress=progress, compiled=how)
         record = _measured(Path(out) / RECORD, asdict(history))
@@ -97,4 +102,6 @@ def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[s
 def reason(error: Exception) -> str:
     """Why a run failed, in a line."""
     said = " ".join(str(getattr(error, "strerror", None) or error).split())
+    if out_of_memory(error):
+        return f"out of memory: {LESS} ({shorten(said, 120)})"
     return said if isinstance(error, ValueError | OSError | FloatingPointError) else f"{type(error).__name__}: {said}"

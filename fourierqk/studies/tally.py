@@ -17,13 +17,12 @@ __all__ = ["Tally"]
 class Tally:
     """The runs of a study, sorted by what is in its folder: `waiting`, `done` and `failed` (name -> why).
 
-    Whoever conducts the study takes the `next` run and says how it ended (`settle`). ValueError where a corpus is
-    unknown, OSError where the folder cannot be written.
+    Whoever conducts the study begins (`start`), takes the `next` run and says how it ended (`settle`). ValueError where
+    a corpus is unknown or does not fit a run.
     """
 
     def __init__(self, runs: Sequence[Run], folder: str | Path) -> None:
         self.runs, self.folder = runs, Path(folder)
-        _try_to_write(make_folder(self.folder / "runs"))
         self.corpora = {name: open_corpus(name) for name in {run.corpus for run in runs}}
         self.waiting: list[Run] = []
         self.failed: dict[str, str] = {}
@@ -31,6 +30,7 @@ class Tally:
         self.told: set[str] = set()
         self.total = sum(run.size.train.steps for run in runs)
         for run in runs:
+            run.check(self.corpora[run.corpus])
             self.look(run)
 
     def look(self, run: Run) -> None:
@@ -50,7 +50,8 @@ class Tally:
         return recorded(self.folder, run, self.corpora[run.corpus])
 
     def start(self, bar: Any) -> None:
-        """Say how things stand, from now on through a bar."""
+        """Say how things stand, from now on through a bar. OSError where the folder cannot be written."""
+        _try_to_write(make_folder(self.folder / "runs"))
         self.bar, self.began, self.before = bar, time.monotonic(), self.steps()
         self.shown = self.before
         if self.done:

@@ -39,7 +39,7 @@ def _constants(part: nn.Module) -> dict[str, Any]:
 def _fingerprint(t: Tensor) -> str:
     """Shape and one mixed sum, to so few digits that another machine's round-off does not make it another tensor."""
     flat = torch.view_as_real(t).flatten() if t.is_complex() else t.flatten()
-    mixed = flat.cpu().double() * torch.arange(1, len(flat) + 1, dtype=torch.float64).sin()
+    mixed = flat.cpu().to(torch.float64) * torch.arange(1, len(flat) + 1, dtype=torch.float64).sin()
     return f"{tuple(t.shape)}: {mixed.sum():.4g}"
 
 
@@ -72,17 +72,22 @@ def save(
 
 def restore(
     path: Path, run: Mapping[str, Any], model: nn.Module, opt: torch.optim.Optimizer
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
+) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """Fill model and optimiser from a checkpoint -> (best weights, history).
 
-    ValueError where the file is torn, foreign, or of another run than `run`: then it says what differs.
+    None where it is of a run, this or another, that never reached an evaluation: there is nothing to go on from, and
+    nothing to lose. ValueError where the file is torn, foreign, or of another run than `run`: it says what differs.
     """
     way_out = "Take another folder, or start anew with resume=False"
     try:
         tensors, about = read_tensors(path)
         there, history = about["run"], about["history"]
+        if not isinstance(there, dict) or not isinstance(history, dict):
+            raise TypeError(f"{path} tells of no run")
     except (KeyError, TypeError, ValueError) as e:
         raise ValueError(f"cannot resume: {e}. {way_out}") from e
+    if not history.get("steps"):
+        return None
     if differ := differences(there, run):
         raise ValueError(f"{path} is of another run: {'; '.join(differ)}. {way_out}")
     best, weights = _part(tensors, "best."), _part(tensors, "model.")

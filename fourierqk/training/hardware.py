@@ -8,7 +8,12 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-__all__ = ["describe", "combine_seeds", "own_generator", "peak_memory", "pick_device", "pick_precision"]
+__all__ = [
+    "combine_seeds", "describe", "out_of_memory", "own_generator", "peak_memory", "pick_device", "pick_precision",
+]  # fmt: skip
+
+# what the allocators of CPU, CUDA and MPS say, and those of C++ and of the system
+NO_MEMORY = ("out of memory", "allocate memory", "not enough memory", "bad_alloc", "bad allocation", "_ALLOC_FAILED")
 
 
 def pick_device(name: str = "auto") -> torch.device:
@@ -49,6 +54,14 @@ def peak_memory(device: torch.device) -> int:
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was raised from, is that a CPU or a GPU has no room left."""
+    if error is None:
+        return False
+    said = isinstance(error, RuntimeError | OSError) and any(words in str(error) for words in NO_MEMORY)
+    return said or isinstance(error, MemoryError) or out_of_memory(error.__cause__)
 
 
 def combine_seeds(*numbers: int) -> int:

@@ -102,7 +102,7 @@ def train(
 
     Errors: ValueError where model and corpus do not fit, or the checkpoint is torn or of another run; OSError where
     `out` cannot be written or another process is at work there; FloatingPointError where the loss is no longer a
-    number.
+    number. Those of model, corpus and device come before anything is written.
     """
     through, model = compiled or model, unwrapped(model)
     length, device = _check(model, corpus), pick_device(cfg.device)
@@ -162,15 +162,15 @@ class _Run:
             return
         self.identity = checkpoint.identity(self.model, self.corpus, asdict(self.cfg))
         sweep(self.path)
-        if resume and self.path.exists():
-            self.best, history = checkpoint.restore(self.path, self.identity, self.model, self.opt)
-            self.history = History.from_json(json.dumps(history))
-        else:
-            if (record := self.path.parent / RECORD).exists():
-                if not self.path.exists():
-                    raise ValueError(f"{record} is not a run's (no {self.path.name} beside it): take another folder")
-                record.unlink()  # of the run that this one replaces
-            self.save(finished=False)
+        record, there = self.path.parent / RECORD, self.path.exists()
+        if resume and there and (found := checkpoint.restore(self.path, self.identity, self.model, self.opt)):
+            self.best, self.history = found[0], History.from_json(json.dumps(found[1]))
+            return
+        if resume and record.exists() and not there:
+            way_out = "take another folder, or start anew with resume=False"
+            raise ValueError(f"{record} has no {self.path.name} beside it: {way_out}")
+        record.unlink(missing_ok=True)  # of the run that this one replaces
+        self.save(finished=False)
 
     def finish(self, done: int, batches: Iterator, generator: torch.Generator, bar: Any) -> None:
         """Train from step `done` to the end, from one evaluation and checkpoint to the next."""
@@ -242,7 +242,7 @@ def _step(model: nn.Module, opt: torch.optim.Optimizer, x: Tensor, y: Tensor, cl
 
 
 def _check(model: nn.Module, corpus: Corpus) -> int:
-    """The length of the windows, once it is known that the model can read the corpus."""
+    """The length of the windows, once it is known that the model can read the corpus, and both splits hold a window."""
     cfg: Any = getattr(model, "cfg", None)
     if not hasattr(cfg, "block_size") or not hasattr(cfg, "vocab_size"):
         raise ValueError(f"train needs cfg.block_size and cfg.vocab_size, as a GPT has, not a {type(model).__name__}")
@@ -251,6 +251,7 @@ def _check(model: nn.Module, corpus: Corpus) -> int:
             f"the corpus {corpus.name!r} has {len(corpus.vocab)} symbols, the model {cfg.vocab_size}: "
             f"build it with vocab_size={len(corpus.vocab)}"
         )
+    corpus.check_window(cfg.block_size)
     return cfg.block_size
 
 
