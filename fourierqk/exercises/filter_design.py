@@ -3,8 +3,9 @@ import math
 
 import torch
 
+from fourierqk.combinators import Unit
 from fourierqk.exercises import checker, numeric
-from fourierqk.filters import Filter
+from fourierqk.filters import Filter, Gaussian
 
 __all__ = ["bell", "heard_as", "word_band"]
 
@@ -14,38 +15,33 @@ def word_band(answer) -> str | None:
     """A Gaussian band at one cycle in 5 tokens, 2 bins of 256 wide."""
     if not isinstance(answer, Filter):
         return "build a filter: Gaussian(freq=..., width=...)."
-    f = torch.linspace(0, 0.5, 5001, dtype=torch.float64)  # steps of 1/10000: 1/5 lies on the grid
-    with torch.no_grad():
-        h = answer.response(f).abs()
-    if h.ndim != 2 or not torch.allclose(h, h[:1]):
-        return "one band will do: give a single frequency."
-    if not h[0].max() > 0:
-        return "your filter passes nothing: its band lies between the frequencies, or it is far too narrow."
-    return _centre(f, h[0] / h.max()) or _shape(f, h[0] / h.max())
+    f = torch.linspace(0, 0.5, 5001)
+    h = answer.response(f).detach().abs()
+    if torch.allclose(h / h.max(), torch.exp(-0.5 * ((f - 1 / 5) / (2 / 256)) ** 2), atol=1e-3):
+        return None
+    band = answer.inner if isinstance(answer, Unit) else answer
+    if not isinstance(band, Gaussian):
+        return "that is a filter, but not one Gaussian band: Gaussian(freq=..., width=...)."
+    centres = band.centre().detach().flatten()
+    if len(centres.unique()) > 1:
+        return f"one band will do: give a single frequency, not {len(centres)}."
+    return _centre(centres[0].item()) or _width(band.width)
 
 
-def _centre(f: torch.Tensor, h: torch.Tensor) -> str | None:
-    if h.min() > 0.9:  # a curve as flat as this has a maximum, but no centre
-        wide = "widths are in cycles per token, and all frequencies lie between 0 and 1/2."
-        return f"the band passes everything: {wide} Two bins of 256 are bins(2, 256)."
-    peak = f[h.argmax()].item()
+def _centre(found: float) -> str | None:
     wrong = {
         5 / 256: "bins(5, 256) is five cycles in the window. Five tokens a cycle is period(5).",
         2 / 256: "its centre is bins(2, 256): have you exchanged centre and width?",
         1 / 4: "a word of four letters takes five tokens with its space.",
     }
-    otherwise = f"the band is centred on {peak:.3f} cycles per token. One cycle in five tokens is 1/5."
-    return numeric(peak, 1 / 5, wrong, otherwise, rel_tol=1e-2)
+    otherwise = f"the band is centred on {found:.3f} cycles per token. One cycle in five tokens is 1/5."
+    return numeric(found, 1 / 5, wrong, otherwise)
 
 
-def _shape(f: torch.Tensor, h: torch.Tensor) -> str | None:
-    if torch.allclose(h, torch.exp(-0.5 * ((f - 1 / 5) / (2 / 256)) ** 2), atol=1e-3):
-        return None
-    above = f[(f > 1 / 5) & (h < math.exp(-0.5))]
-    width = above[0].item() - 1 / 5 if len(above) else 0.5
-    if torch.allclose(h, torch.exp(-0.5 * ((f - 1 / 5) / width) ** 2), atol=0.05):
-        return f"the centre is right, the width is not: yours is {256 * width:.1f} bins of 256. Two are bins(2, 256)."
-    return "the centre is right, but the curve is not that of a Gaussian."
+def _width(found: float) -> str | None:
+    wrong = {2: "the centre is right. The width is in cycles per token, too: two bins of 256 are bins(2, 256)."}
+    yours = f"yours is {256 * found:.4g} bins of 256."
+    return numeric(found, 2 / 256, wrong, f"the centre is right, the width is not: {yours} Two are bins(2, 256).")
 
 
 @checker
