@@ -5,6 +5,7 @@ from functools import reduce
 from typing import cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fourierqk.checks import check_count
@@ -16,6 +17,7 @@ from fourierqk.filters import (
     CausalGaussian,
     CausalMexicanHat,
     CircularFilter,
+    FeatureMap,
     Filter,
     Gaussian,
     MexicanHat,
@@ -26,7 +28,7 @@ from fourierqk.filters import (
 )  # fmt: skip
 from fourierqk.parts import check_heads, circular, compute_dtype, grid, precise, tokens
 
-__all__ = ["Analytic", "Bank", "Causal", "PhaseRandomised", "Residual", "SlidingDFT", "Sum", "Unit", "shelf"]
+__all__ = ["Analytic", "Bank", "Causal", "Padded", "PhaseRandomised", "Residual", "SlidingDFT", "Sum", "Unit", "shelf"]
 
 
 class Causal(CausalFilter):
@@ -65,6 +67,23 @@ class SlidingDFT(CausalFilter):
 
     def settings(self) -> dict[str, object]:
         return {"window": self.window}
+
+
+class Padded(FeatureMap):
+    """A filter on the text and as many zeros behind it, which are cut off again: nothing wraps round.
+
+    What a two-sided filter hears of later tokens by look-ahead stays; what it hears across the ends of the window goes.
+    On the line instead of the ring, so it has no `response` of its own length; `inner` has.
+    """
+
+    def __init__(self, inner: Filter) -> None:
+        super().__init__()
+        check_map(inner, Filter)
+        self.inner = inner
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[-2]
+        return self.inner(F.pad(precise(x), (0, 0, 0, n)))[..., :n, :].to(x.dtype)
 
 
 class Unit(Filter):

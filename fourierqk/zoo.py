@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fourierqk.channels import ChannelCollapse, RandomProjection, RandomRotation
 from fourierqk.checks import unknown_name
-from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, SlidingDFT, Sum, Unit
+from fourierqk.combinators import Analytic, Bank, Causal, Padded, PhaseRandomised, SlidingDFT, Sum, Unit
 from fourierqk.filters import (
     AllPass,
     CausalGaussian,
@@ -152,6 +152,8 @@ SYSTEMS: dict[str, System] = {s.name: s for s in _ALL}
 _VARIED = (
     System("fourier-qk-sigma1", "leaks", "fourier-qk, one bin wide instead of two",
            _unit(lambda c: _fourier(c, 1))),
+    System("fourier-qk-padded", "leaks", "fourier-qk on zero-padded text: look-ahead without wrap-round",
+           lambda cfg: Padded(Unit(_fourier(cfg)))),
     System("fourier-qk-from26", "leaks", "fourier-qk, started at 26 tokens a cycle instead of 64",
            _unit(lambda c: _fourier(c, tokens=26))),
     System("fourier-qk-from10", "leaks", "fourier-qk, started at 10 tokens a cycle instead of 64",

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+import scipy.signal
 import torch
 
-from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, Residual, SlidingDFT, Sum, Unit
+from fourierqk.combinators import Analytic, Bank, Causal, Padded, PhaseRandomised, Residual, SlidingDFT, Sum, Unit
 from fourierqk.filters import AllPass, Gaussian, MexicanHat, Morlet, RandomBands, Tone
 
 LENGTHS = pytest.mark.parametrize("n", [1, 2, 7, 33, 64, 128, 255, 256, 1500])
@@ -193,3 +194,21 @@ def test_random_phases_keep_the_gain():
         PhaseRandomised(Gaussian(), heads=0)
     with pytest.raises(ValueError, match="build it with heads=2"):
         PhaseRandomised(Gaussian(), heads=3)(torch.zeros(1, 2, 5, 3))
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 40])
+def test_padded_convolves_on_the_line(n):
+    """By scipy: all lags of the kernel of twice the length, those to the future too, and nothing across the ends."""
+    x = torch.randn(2, 1, n, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(n))
+    band = Gaussian(0.1, 0.05).double()
+    kernel = np.roll(band.impulse(2 * n)[0].numpy(), n)  # lags -n .. n - 1
+    want = scipy.signal.convolve(x.numpy(), kernel[None, None, :, None])[..., n : 2 * n, :]
+    np.testing.assert_allclose(Padded(band)(x).numpy(), want, atol=1e-12)
+    assert Padded(band)(x.float()).dtype == torch.float32
+
+
+def test_a_causal_filter_needs_no_padding():
+    x, filter = torch.randn(1, 2, 30, 4, generator=torch.Generator().manual_seed(0)), Morlet([4.0, 8.0])
+    torch.testing.assert_close(Padded(filter)(x), filter(x))
+    with pytest.raises(ValueError, match="Padded"):
+        Padded(Padded(filter))
