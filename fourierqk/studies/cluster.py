@@ -29,7 +29,7 @@ from fourierqk.progress import progress_bar
 from fourierqk.records import provenance
 from fourierqk.storage import Busy, hold, sweep, taken, write_atomic, write_json
 from fourierqk.studies.design import Run
-from fourierqk.studies.runs import carry_out, reason, workplace
+from fourierqk.studies.runs import carry_out, reason, record_path, workplace
 from fourierqk.studies.tally import Tally
 from fourierqk.training import CHECKPOINT, RECORD
 
@@ -140,7 +140,7 @@ class _Cluster:
         """Hand a run to Ray. Busy where another process is at it, or has just ended it."""
         with ExitStack() as lock:
             lock.enter_context(hold(workplace(self.tally.folder, run)))
-            if (path := self._path(run)).exists():
+            if (path := record_path(self.tally.folder, run)).exists():
                 raise Busy(f"{path} has just been written")
             desk = f"fourierqk-{run.name}-{self._digest(run)}"
             result = self.task.options(name=run.name).remote(run, self.corpora[run.corpus], desk, self.cpus)
@@ -175,14 +175,11 @@ class _Cluster:
         versions = record["versions"] | {"fourierqk": self.made_by["versions"]["fourierqk"]}
         record = record | code | {"versions": versions}
         out = workplace(self.tally.folder, run)
-        for path in (out / CHECKPOINT, out / RECORD, self._path(run)):
+        for path in (out / CHECKPOINT, out / RECORD, record_path(self.tally.folder, run)):
             sweep(path)
         write_atomic(out / CHECKPOINT, weights)
         write_json(out / RECORD, record)
-        write_json(self._path(run), record)
-
-    def _path(self, run: Run) -> Path:
-        return self.tally.folder / f"{run.name}.json"
+        write_json(record_path(self.tally.folder, run), record)
 
     def _digest(self, run: Run) -> str:
         """Tells tasks apart that must not meet in a folder: other runs, other code, other studies."""

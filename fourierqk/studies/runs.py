@@ -62,12 +62,17 @@ def workplace(folder: str | Path, run: Run) -> Path:
     return Path(folder) / "runs" / run.name
 
 
+def record_path(folder: str | Path, run: Run) -> Path:
+    """Where a study keeps the record of a run."""
+    return Path(folder) / f"{run.name}.json"
+
+
 def recorded(folder: str | Path, run: Run, corpus: Corpus) -> dict[str, Any] | None:
     """The record of a run in the folder of a study; None where it is still to be made.
 
     ValueError where the file is torn, of another version, or of another run; it says which.
     """
-    path = Path(folder) / f"{run.name}.json"
+    path = record_path(folder, run)
     if not path.exists():
         return None
     way_out = "Move it away and repeat, or take another folder"
@@ -91,11 +96,11 @@ def run_in_study(folder: str | Path, run: Run, compiled: bool = False) -> dict[s
     """
     corpus, out = open_corpus(run.corpus), workplace(folder, run)
     with hold(out):
-        sweep(Path(folder) / f"{run.name}.json")
+        sweep(record_path(folder, run))
         record = recorded(folder, run, corpus)
         if record is None:
             record = carry_out(run, corpus, out, compiled=compiled, progress=False)
-            write_json(Path(folder) / f"{run.name}.json", record)
+            write_json(record_path(folder, run), record)
     return record
 
 
