@@ -30,16 +30,9 @@ from fourierqk.training import CHECKPOINT, load, steps_done, train
 from fourierqk.training.presets import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS, VARIANTS, system
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 HOW = TrainConfig(steps=40, batch=2, lr=3e-3, warmup=2, eval_every=2, eval_windows=4, device="cpu")
 SIZE = Preset(dict(n_layer=1, n_head=2, n_embd=8, dropout=0.1), 12, HOW)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    n = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n)
 
 
 @pytest.fixture

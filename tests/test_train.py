@@ -23,6 +23,7 @@ from fourierqk.storage import Busy, hold, read_json, read_tensors, taken, write_
 from fourierqk.training.loop import PRESETS, History, TrainConfig, load, lr_schedule, optimiser, train
 from fourierqk.zoo import SYSTEMS, build
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 CFG = TrainConfig(steps=12, batch=4, warmup=2, eval_every=4, eval_windows=8, device="cpu")
 FILE, LOCK = "checkpoint.safetensors", ".lock"
 module = sys.modules["fourierqk.training.loop"]  # the package gives its name to the function
@@ -51,14 +52,6 @@ def measured(history):
 
 def same(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[k], b[k]) for k in a)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    n = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n)
 
 
 # --- resuming

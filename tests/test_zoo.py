@@ -16,6 +16,7 @@ from fourierqk.model import GPT, Attention, FNet, GPTConfig, LanguageModel
 from fourierqk.training.checkpoint import identity
 from fourierqk.zoo import SYSTEMS, System, build, system
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 HEADS, D = 6, 10
 CFG = GPTConfig(vocab_size=5, block_size=256, n_layer=1, n_head=HEADS, n_embd=HEADS * D, dropout=0.0)
 LEARNED = {  # centres a head
@@ -25,15 +26,6 @@ LEARNED = {  # centres a head
 }  # fmt: skip
 FILTERED = [name for name in SYSTEMS if name != "fnet"]
 ALONG_TIME = [name for name in FILTERED if name not in ("collapse-channels", "random-rotation", "random-projection")]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small models are slower on two, and far slower where others want the cores as well."""
-    n = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(n)
 
 
 @pytest.fixture
