@@ -305,6 +305,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         ({14, 15, 0, 1, 2}, "lag 0"),
         ({13, 14, 15, 0, 1, 2, 3}, "one too many"),
         (set(range(13, 19)), "token 16 is token 0"),
+        ({-3, -2, -1, 0, 1, 2}, "-1 is token 15"),
         ({13.2, 14, 15, 0, 1, 2}, "13.2"),
         ({13}, "six lags"),
         (13, "set of tokens"),

@@ -38,7 +38,9 @@ def of_set(values: set) -> Iterator[object]:
     several = sorted(values)
     yield from (values, frozenset(values), several, several[::-1], tuple(several), several * 2, np.array(several))
     yield from (iter(several), (x for x in several), dict.fromkeys(values).keys())
-    if isinstance(several[0], int):
+    if isinstance(several[0], str):
+        yield from ({x.swapcase() for x in values}, [f" {x} " for x in several])
+    else:
         yield from (torch.tensor(several), {float(x) for x in values}, {np.int64(x) for x in values})
         yield [torch.tensor(x) for x in several]
 

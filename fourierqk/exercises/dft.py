@@ -55,6 +55,8 @@ def who_hears(answer) -> str | None:
         return f"tokens are counted in whole numbers, and {unlike} is none."
     if max(got) > 15:
         return "the ring has the tokens 0 to 15: token 16 is token 0."
+    if min(got) < 0:
+        return "the ring has the tokens 0 to 15: token -1 is token 15."
     if got == {13, 14, 15}:
         return "on a ring the count does not stop at token 15: what comes next?"
     if got == set(range(8, 14)):

@@ -38,9 +38,9 @@ def fewer_weights(answer: int) -> str | None:
 @checker
 def allowed(answer) -> str | None:
     """The tasks at which hearing the whole text gives nothing away: {"mood", "blank"}."""
-    got = members(answer, 'a set of tasks, such as {"mood"}')
+    got = {str(task).lower() for task in members(answer, 'a set of tasks, such as {"mood"}')}
     if unknown := got - {"next", "mood", "blank", "write"}:
-        return f"choose among next, mood, blank and write; {sorted(map(str, unknown))[0]} is none of them."
+        return f"choose among next, mood, blank and write; {min(unknown)} is none of them."
     if "next" in got:
         return "next: at every position but the last, the answer stands in the text that the model hears."
     if "write" in got:
