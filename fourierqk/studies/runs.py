@@ -20,7 +20,7 @@ from fourierqk.studies.measurement import measure
 from fourierqk.training import RECORD, out_of_memory, pick_device, train
 from fourierqk.zoo import build
 
-__all__ = ["LESS", "carry_out", "reason", "recorded", "run_in_study", "workplace"]
+__all__ = ["carry_out", "recorded", "run_in_study", "workplace"]
 
 LESS = "take a smaller --batch, --length or --preset, or fewer --jobs at a time"  # where memory runs out
 
