@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from fourierqk import cli
 from fourierqk.records.library import runs_in
 from fourierqk.storage import hold, read_json, taken
-from fourierqk.studies.cluster import conduct_on_ray
+from fourierqk.studies.cluster import NEEDS, _way_out, conduct_on_ray
 from fourierqk.studies.design import STUDIES, Run
 from fourierqk.studies.runs import run_in_study, workplace
 from fourierqk.training.loop import load
@@ -185,7 +185,8 @@ def test_ctrl_c_ends_a_study_that_waits_for_a_node(nodes, tmp_path):
 
 def test_without_ray_it_says_how_to_install_it(text, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r'pip install "fourierqk\[cluster\]"'):
+    assert f'cluster = ["{NEEDS}"]' in (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    with pytest.raises(ImportError, match=f'pip install "{NEEDS}"'):
         conduct_on_ray(tiny(text), tmp_path / "study")
     result = CliRunner().invoke(cli.app, ["study", "verse-tiny", "--on", "ray", "--out", str(tmp_path / "study")])
     assert result.exit_code == 2 and result.stderr.startswith("fourierqk: a study on a cluster needs Ray: pip install")
@@ -199,6 +200,22 @@ def test_a_cluster_out_of_reach_is_a_connection_error(text, tmp_path, monkeypatc
     with pytest.raises(ConnectionError, match=f"no Ray cluster .* at {address}: .*ray start --head.*RAY_ADDRESS"):
         conduct_on_ray(tiny(text), tmp_path / "study")
     assert not taken(workplace(tmp_path / "study", tiny(text)[0]))
+
+
+def test_ray_does_not_start_uv_on_the_nodes():
+    """Else, under `uv run`, it refuses what travels: the project's pyproject.toml is not in it."""
+    pytest.importorskip("ray")
+    code = "import fourierqk.studies.cluster as m; m._import_ray(); from ray._private import ray_constants as c"
+    command = [sys.executable, "-c", f"{code}; print(c.RAY_ENABLE_UV_RUN_RUNTIME_ENV)"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("said, says", [
+    ("Your pyproject.toml is not in the working_dir ... before running 'uv run'", "RAY_ENABLE_UV_RUN_RUNTIME_ENV=0"),
+    ("Version mismatch: The cluster was started with: Ray: 2.60.0 Python: 3.12.1", "Install the cluster's versions"),
+])  # fmt: skip
+def test_what_a_cluster_refuses_comes_with_a_way_out(said, says):
+    assert says in _way_out(said)
 
 
 def test_a_run_asks_for_something_sensible(text, tmp_path):

@@ -37,6 +37,8 @@ __all__ = ["conduct_on_ray"]
 
 LIBRARY = Path(__file__).resolve().parents[1]
 PAUSE = 0.5  # seconds between two looks at what has ended
+NEEDS = "ray>=2.52"  # as pyproject.toml says it
+UV = "RAY_ENABLE_UV_RUN_RUNTIME_ENV"
 RETRIES = 5  # of a run whose worker died; one that kills its workers must end some time
 
 
@@ -82,10 +84,12 @@ def conduct_on_ray(
 
 
 def _import_ray() -> ModuleType:
+    """Ray, told before it is imported to leave the nodes their own Python: under `uv run` it would start uv there."""
+    os.environ.setdefault(UV, "0")
     try:
         import ray
     except ImportError as e:
-        raise ImportError('a study on a cluster needs Ray: pip install "fourierqk[cluster]"') from e
+        raise ImportError(f'a study on a cluster needs Ray: pip install "{NEEDS}", or uv add "{NEEDS}"') from e
     return ray
 
 
@@ -100,9 +104,17 @@ def _connect(ray: ModuleType) -> None:
             shutil.copytree(LIBRARY, Path(home) / LIBRARY.name, ignore=shutil.ignore_patterns("__pycache__"))
             ray.init(address, runtime_env={"working_dir": home}, logging_level="ERROR", log_to_driver=False)
     except (OSError, RuntimeError, ValueError, ImportError) as e:
-        where = "on this machine" if address == "auto" else f"at {address}"
-        way_out = "Start one with `ray start --head`, or name one in RAY_ADDRESS"
-        raise ConnectionError(f"no Ray cluster can be used {where}: {str(e).rstrip('.')}. {way_out}") from e
+        where, said = "on this machine" if address == "auto" else f"at {address}", " ".join(str(e).split()).rstrip(".")
+        raise ConnectionError(f"no Ray cluster can be used {where}: {said}. {_way_out(said)}") from e
+
+
+def _way_out(said: str) -> str:
+    """What to do where Ray says this."""
+    if "uv run" in said:  # it was imported by somebody else, before it could be told
+        return f"Set {UV}=0: library and text travel by themselves"
+    if "ersion mismatch" in said:
+        return "Install the cluster's versions here, or start one of this machine's with `ray start --head`"
+    return "Start one with `ray start --head`, or name one in RAY_ADDRESS"
 
 
 @dataclass(frozen=True)
