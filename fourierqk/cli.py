@@ -163,15 +163,17 @@ def study(
 
 @app.command()
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a study.")],
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Folders of studies or of single runs, or what holds them.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print a Markdown table.")] = False,
 ) -> None:
-    """Tabulate the records in a folder. Exit status 2: some cannot be read; they are named, the others shown."""
+    """Tabulate the records in some folders. Exit status 2: some cannot be read; they are named, the others shown."""
     with _failures():
         if as_json and as_markdown:
             raise ValueError("--json or --markdown, not both")
-        records, bad = runs_in(folder)
+        records, bad = runs_in(*folders)
         for says in _others(records):
             typer.echo(f"fourierqk: {says}; they are in a table of their own", err=True)
         table = rows(records)
@@ -180,7 +182,7 @@ def report(
         elif table:
             typer.echo(markdown(table) if as_markdown else plain(table))
         if bad or not records:
-            raise ValueError("; ".join(bad) or f"no records in {folder}")
+            raise ValueError("; ".join(bad) or f"no records in {', '.join(map(str, folders))}")
 
 
 @app.command()

@@ -211,6 +211,25 @@ def test_a_record_that_lacks_a_part_is_named_and_the_rest_shown(tmp_path, path, 
     assert "odd.json is no record of a run: it lacks " in result.stderr and f"{path}." in result.stderr
 
 
+def test_single_runs_and_studies_stand_in_one_table(tmp_path):
+    """Whether they lie beside each other, or are named one by one; a folder that is reached twice counts once."""
+    study, single, inner = tmp_path / "study", tmp_path / "single", tmp_path / "study" / "runs" / "base-dot-s0"
+    for place in (study, single, inner, tmp_path / "notes"):
+        place.mkdir(parents=True)
+    for seed in (0, 1):
+        write_json(study / f"base-dot-s{seed}.json", run_of("base-dot", seed, 2.0))
+    write_json(inner / "record.json", run_of("base-dot", 0, 2.0))  # what the study keeps of it
+    write_json(single / "record.json", run_of("other", 0, 1.9))
+    write_json(tmp_path / "notes" / "mine.json", {"no": "run"})
+    for places in ([tmp_path], [study, single], [tmp_path, study, single]):
+        records, bad = runs_in(*places)
+        found = [(r["system"], r["seed"]) for r in records]
+        assert bad == [] and found == [("base-dot", 0), ("base-dot", 1), ("other", 0)]
+    result = CliRunner().invoke(app, ["report", str(single), str(study), "--json"])
+    shown = [(row["system"], row["seeds"]) for row in json.loads(result.stdout)]
+    assert shown == [("base-dot", [0, 1]), ("other", [0])]
+
+
 def test_a_copy_of_a_record_is_named_and_makes_no_second_seed(tmp_path):
     for name in ("a", "b"):
         write_json(tmp_path / f"{name}.json", run_of("base-dot", 0, 2.0))

@@ -9,6 +9,8 @@ from fourierqk.storage import read_json
 
 __all__ = ["by_system", "folder", "leaf", "missing", "ngram_loss", "runs_in", "study"]
 
+FILES = ("*.json", "*/record.json", "*/*-s[0-9]*.json")  # of a study or a run, of runs, and of studies in a folder
+
 
 def folder(name: str) -> Path:
     """A folder of records of ours: in book/records of the repository, or where the installed package carries them."""
@@ -42,17 +44,15 @@ def ngram_loss(sha256: str | None, order: int = 3) -> float | None:
     return next(found, None)
 
 
-def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The records of runs in a folder, by system and seed, and what is wrong with those that are left out.
+def runs_in(*places: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The records of runs in folders, by system and seed, and what is wrong with those that are left out.
 
-    Left out is what cannot be read, and a second record of a run that is there already. FileNotFoundError where there
-    is no such folder.
+    Each folder is that of a study, or of a single run, or holds such folders. Left out is what cannot be read, and a
+    second record of a run that is there already. FileNotFoundError where there is no such folder.
     """
-    place, records, bad = Path(place), [], []
+    records, bad = [], []
     seen: dict[str, Path] = {}
-    if not place.is_dir():
-        raise FileNotFoundError(f"there is no folder {place}")
-    for path in sorted(place.glob("*.json")):
+    for path in _record_files(map(Path, places)):
         try:
             record = read_json(path)
             if lacks := missing(record):
@@ -65,6 +65,18 @@ def runs_in(place: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
         except (OSError, ValueError) as e:
             bad.append(str(e))
     return sorted(records, key=lambda r: (r["system"], r["seed"])), bad
+
+
+def _record_files(places: Iterable[Path]) -> list[Path]:
+    """The files in these folders that records may be in, each once."""
+    found: dict[Path, Path] = {}
+    for place in places:
+        if not place.is_dir():
+            raise FileNotFoundError(f"there is no folder {place}")
+        for pattern in FILES:
+            for path in sorted(place.glob(pattern)):
+                found.setdefault(path.resolve(), path)
+    return [*found.values()]
 
 
 def missing(record: Mapping[str, Any]) -> list[str]:
