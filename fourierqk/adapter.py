@@ -50,6 +50,10 @@ def _twice(call: Callable[[], _T]) -> _T:
             call()
         except (Exception, SystemExit):
             raise RefusedError(f"{type(e).__name__}: {e}") from e
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # somebody had seen enough of the second try: it had got that far
+            pass
         raise
 
 
@@ -195,8 +199,7 @@ class Adapter:
             out = _twice(lambda: self._answer(ids))
         except RefusedError as e:
             if self._worked:
-                with _disable_current_modes():  # in the machine's own arithmetic
-                    self._worked()
+                self._worked()
             raise RefusedError(
                 f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
                 f"({e}). Check vocab_size and length: some models take one length only"
@@ -205,8 +208,13 @@ class Adapter:
                 and out.shape[2] and out.is_floating_point()):  # fmt: skip
             raise RefusedError(_not_logits(out, b, t))
         if self._worked is None:
-            self._worked = functools.partial(self._answer, ids)
+            self._worked = functools.partial(self._again, ids, torch.is_grad_enabled())
         return out
+
+    def _again(self, ids: Tensor, training: bool) -> Any:
+        """The same call in the same mode, in the machine's own arithmetic."""
+        with _disable_current_modes(), self.at_rest(training):
+            return self._answer(ids)
 
     def _answer(self, ids: Tensor) -> Any:
         out = _unwrap(self._call(ids))

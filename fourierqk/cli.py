@@ -259,8 +259,10 @@ def audit(
         list[int] | None, typer.Option(min=2, help="Tokens to read [256, or what it can]; repeat it for more lengths.")
     ] = None,
     axis: Annotated[
-        list[str] | None, typer.Option(help="Ask also: train (in training mode), batch (across its rows). Repeatable.")
+        list[str] | None,
+        typer.Option(help="Ask also: train (in training mode), batch (across its rows) [train]. Repeatable."),
     ] = None,
+    every: Annotated[bool, typer.Option("--every", help="Name every module where a leak enters.")] = False,
     preset: Annotated[str, typer.Option(help=f"Size of a system built anew: {', '.join(PRESETS)}.")] = "tiny",
     text: Annotated[
         Path | None, typer.Option(help="A text to probe with, where triggers may be rare in random tokens.")
@@ -282,7 +284,10 @@ def audit(
         first, *more = length or [min(LENGTH, longest)]
         with redirect_stdout(sys.stderr):
             ids = _probed(text, letters) if text else None
-            result = examine(subject, tokens, first, lengths=more, axes=axis or (), draws=draws, seed=seed, text=ids)
+            result = examine(
+                subject, tokens, first, lengths=more, axes=axis or ("train",), every=every, draws=draws, seed=seed,
+                text=ids,
+            )  # fmt: skip
         typer.echo(json.dumps(result.as_dict(), indent=2) if as_json else str(result))
     raise typer.Exit(EXIT[result.verdict])
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 import torch
-from leak_zoo import C, V
+from leak_zoo import Along, Attend, C, Convolve, Do, Net, V, mask
 from torch import Tensor, nn
 
 from fourierqk.causality import assert_causal, audit
@@ -202,3 +202,204 @@ def test_a_missing_head_is_noticed(width: int, says: str) -> None:
     a = audit(nn.Embedding(V, width), V, 12, draws=2)
     assert a.verdict == "causal" and says in told(a)
     assert (f"{width} numbers at each position, but vocab_size = {V}" in told(a)) is bool(says)
+
+
+# --- the place is that of the earliest module, whatever the seed
+
+
+class Kernel(nn.Module):
+    """FAVOR+ keys share a maximum over the whole text: a text may hide it in its past."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k = nn.Linear(C, C), nn.Linear(C, C)
+
+    def forward(self, h: Tensor) -> Tensor:
+        k, q = self.k(h), self.q(h).softmax(-1)
+        a = (q @ (torch.exp(k - k.amax((-1, -2), keepdim=True)) + 1e-2).mT).tril()
+        return h + (a / a.sum(-1, keepdim=True)) @ h
+
+
+def pairs(x: Tensor) -> Tensor:
+    """Every other token hears its successor: no cut at an even place shows it."""
+    return x + 1e-3 * x.unflatten(1, (-1, 2)).flip(2).flatten(1, 2)
+
+
+def rarely(x: Tensor) -> Tensor:
+    """The end of the text is heard where the first token of all is loud."""
+    return x + 1e-2 * x[:, -1:] * (x[:, :1, :1] > 0)
+
+
+LATER = {
+    "maximum over the text": lambda: nn.Sequential(Kernel(), Kernel(), Kernel()),
+    "pairs, then all": lambda: nn.Sequential(Do(pairs), Do(lambda x: x + x.mean(1, keepdim=True))),
+    "rarely, then always": lambda: nn.Sequential(Do(rarely), Do(lambda x: x + x.flip(1))),
+    "faint, then loud": lambda: nn.Sequential(
+        Attend(bias=lambda n, s: mask(n, s).clamp(min=-14)), nn.LayerNorm(C), Convolve(16, 16)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", LATER)
+def test_the_earliest_module_is_named(name: str, seed: int) -> None:
+    torch.manual_seed(seed)
+    assert audit(Net(LATER[name]()), V, 16, draws=3).first_leak == "mix.0"
+
+
+def test_a_leak_before_a_child_is_earlier_than_the_child_s_own() -> None:
+    class Parent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.child = Do(lambda x: x + x.flip(1))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.child(rarely(x))
+
+    for seed in range(3):
+        torch.manual_seed(seed)
+        assert audit(Net(Parent()), V, 16, draws=3).first_leak == "mix"
+
+
+EVERY = {
+    "one": (lambda: nn.Sequential(Attend(), Convolve(16, 16)), ["mix.1"]),
+    "two": (lambda: nn.Sequential(Convolve(16, 16), Attend(), Along(nn.Linear(16, 16))), ["mix.0", "mix.2.inner"]),
+    "all": (LATER["maximum over the text"], ["mix.0", "mix.1", "mix.2"]),
+    "its own code too": (lambda: Do(lambda x: x.flip(1)), ["mix"]),
+    "none": (Attend, []),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_module_that_leaks_is_named_on_request(name: str) -> None:
+    make, where = EVERY[name]
+    torch.manual_seed(0)
+    model = Net(make())
+    found, first = audit(model, V, 16, draws=3, every=True), audit(model, V, 16, draws=3)
+    assert list(found.leaking) == where and found.as_dict()["leaking"] == where
+    assert list(first.leaking) == where[:1] and first.first_leak == found.first_leak == (where[0] if where else None)
+    assert all(f"and in {path}" in told(found) for path in where[1:])
+
+
+# --- a leak along an axis has a place, and words that fit
+
+
+class Training(nn.Module):
+    """A part that leaks in training mode alone."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.inner(x) if self.training else x
+
+
+class Rows(nn.TransformerEncoderLayer):
+    """batch_first forgotten: tokens never meet, rows do."""
+
+    def __init__(self) -> None:
+        super().__init__(C, 2, 16, dropout=0.0)
+
+
+class Excite(nn.Module):
+    """Squeeze and excite over the whole text, normalised over the batch: copies of a text hear nothing of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(C)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.norm(x.mean(1))[:, None] if self.training else x
+
+
+TRAINED = {
+    "BatchNorm over time": (lambda: Along(nn.BatchNorm1d(C)), "mix.inner"),
+    "mask dropped": (lambda: Training(Do(lambda x: x + x.mean(1, keepdim=True))), "mix.inner"),
+    "second layer": (lambda: nn.Sequential(Attend(), nn.Dropout(0.2), Training(Convolve(16, 16))), "mix.2.inner"),
+    "beside other texts": (Excite, "mix"),
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_leak_in_training_mode_has_a_place(name: str) -> None:
+    make, where = TRAINED[name]
+    torch.manual_seed(0)
+    a = audit(Net(make()), V, 16, draws=2, axes=["train"])
+    assert (a.verdict, a.way, a.axes, a.first_leak) == ("leaks", "train", {"train": "leaks"}, where), str(a)
+    assert a.lengths == {16: "causal"} and 0 < a.cut < 16 and a.reach > 0 and a.rel > 1e-3
+    assert a.influence.triu(1).nan_to_num().any()
+    assert "In training mode outputs depend" in told(a) and "in eval mode: causal" in told(a)
+
+
+ROWS = {
+    "batch_first forgotten": (Rows, "mix.self_attn"),
+    "mean over the batch": (lambda: Do(lambda x: x + x.mean(0)), "mix"),
+    "second layer": (lambda: nn.Sequential(Attend(), Do(lambda x: x + x.roll(1, 0))), "mix.1"),
+}
+
+
+@pytest.mark.parametrize("length", [5, 16])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_that_hear_each_other_have_a_place_and_their_own_words(name: str, length: int) -> None:
+    make, where = ROWS[name]
+    torch.manual_seed(0)
+    a = audit(Net(make()), V, length, draws=2, axes=["batch"])
+    assert (a.verdict, a.way, a.axes, a.first_leak) == ("leaks", "batch", {"batch": "leaks"}, where), str(a)
+    assert a.cut == 1 and a.reach == 0 and a.rel > 1e-3 and a.lengths == {length: "causal"}
+    assert "batch_first forgotten?" in told(a).replace("forgotten,", "forgotten?") and "come after them" not in told(a)
+
+
+def test_a_leak_of_both_kinds_is_shown_where_it_is_gravest_for_the_reader() -> None:
+    """Later tokens come first; the axis has a line of its own, with module and size."""
+    torch.manual_seed(0)
+    model = Net(nn.Sequential(Do(lambda x: x + x.mean(0)), Convolve(16, 16)))
+    a = audit(model, V, 16, draws=2, axes=["batch", "train"])
+    assert (a.way, a.first_leak, a.axes) == ("eval", "mix.1", {"batch": "leaks", "train": "leaks"})
+    assert "across the rows of a batch: leaks (in mix.0" in told(a) and "in training mode: leaks (in mix.1" in told(a)
+
+
+# --- what trains is judged
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_training_mode_is_asked_for_in_a_test_and_said_elsewhere(name: str) -> None:
+    torch.manual_seed(0)
+    model = Net(TRAINED[name][0]())
+    with pytest.raises(AssertionError, match="In training mode"):
+        assert_causal(model, V, 16, draws=2)
+    for a in (audit(model, V, 16, draws=2), assert_causal(model, V, 16, draws=2, axes=())):
+        assert a.verdict == "causal" and "in training mode outputs differ" in told(a)
+        assert f"{a.probes} probes, in eval mode." in told(a)
+
+
+def test_the_same_in_both_modes_needs_no_word() -> None:
+    torch.manual_seed(0)
+    assert "training" not in told(audit(Net(Attend()), V, 16, draws=2))
+    assert "in eval mode and in training mode" in told(assert_causal(Net(Attend()), V, 16, draws=2))
+
+
+class Untrainable(nn.Embedding):
+    """Wants something in training mode that the audit does not give."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if self.training:
+            raise ValueError("targets, please")
+        return super().forward(ids)
+
+
+def test_a_model_that_does_not_run_in_training_mode_is_neither_cleared_nor_lost() -> None:
+    assert "in training mode the model fails" in told(audit(Untrainable(V, V), V, 16, draws=2))
+    a = audit(Untrainable(V, V), V, 16, draws=2, axes=["train"])
+    assert a.axes == {"train": "inconclusive"} and a.verdict == "inconclusive" and "targets, please" in told(a)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: nn.BatchNorm1d(16),  # (B, T, C): each position by itself, over rows and channels
+    lambda: Do(lambda x: (x - x.mean(0)) / (x.var(0, unbiased=False) + 1).sqrt()),
+])  # fmt: skip
+def test_rows_that_meet_in_training_are_no_future(make) -> None:  # noqa: ANN001
+    torch.manual_seed(0)
+    a = audit(Net(nn.Sequential(Attend(), make())), V, 16, draws=2, axes=["train"])
+    assert a.verdict == "causal", str(a)
+    leaky = audit(Net(nn.Sequential(Convolve(16, 16), make())), V, 16, draws=2, axes=["train"])
+    assert leaky.verdict == "leaks" and leaky.first_leak == "mix.0"

@@ -359,7 +359,7 @@ def test_the_answer_as_json() -> None:
     told = json.loads(json.dumps(a.as_dict(), allow_nan=False))
     assert set(told) == {
         "schema", "verdict", "name", "length", "probes", "realised", "structural", "rel", "cut", "reach", "first_leak",
-        "prefix_consistent", "evidence", "axes", "lengths",
+        "prefix_consistent", "evidence", "axes", "lengths", "leaking", "way",
     }  # fmt: skip
     assert told["schema"] == 1 and told["verdict"] == "leaks" and told["first_leak"] == "mix"
     assert told["lengths"] == {"16": "leaks", "20": "leaks"} and told["axes"] == {"batch": "causal"}

@@ -24,6 +24,7 @@ class Control:
     prefix_consistent: bool | None
     notes: tuple[str, ...]
     blind: str
+    beside: Subject | None  # with other texts in every batch, where these matter
     numbers: int  # at each position: as many as there are tokens, if these are logits
 
 
@@ -38,19 +39,20 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
     notes += state
     if not repeatable:  # whatever else would differ, differs for this reason
-        return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind, one.shape[-1])
+        return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind, None, one.shape[-1])
     first = subject(base)
     if not alike(first, replace(subject, seed=subject.seed + 1)(base), SAME):
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
+    beside = None
     if rows > 1 and not alike(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1], SAME):
-        rows = 1
-        notes.append("outputs depend on the other rows of the batch: probed one row at a time")
+        rows, beside = 1, replace(subject, copies=1, beside=other[1:])
+        notes.append("outputs depend on the other rows of the batch: probed one row at a time, and beside fixed ones")
     sizes = _sizes(subject, base[:1])
     if len(sizes) > 1:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
     bench = Bench(rows, _unit(subject, edits, min(rows, UNIT_TEXTS)))
     consistent = _prefix_consistent(subject, base[:1])
-    return Control(subject, bench, sizes, repeatable, consistent, tuple(notes), blind, one.shape[-1])
+    return Control(subject, bench, sizes, repeatable, consistent, tuple(notes), blind, beside, one.shape[-1])
 
 
 def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:
@@ -103,14 +105,13 @@ def _repeatable(
 
 def _sizes(subject: Subject, text: Tensor) -> tuple[int, ...]:
     """How many copies of a text to try: the model's own way alone, or several where their number changes the output."""
-    known = subject(text)
+    known, same = subject(text), {}
     for copies in (1, 2, 3):
         try:
-            if not alike(known, replace(subject, copies=copies)(text), SAME):
-                return 1, 2, 3
+            same[copies] = alike(known, replace(subject, copies=copies)(text), SAME)
         except RefusedError:  # it cannot be asked so
             continue
-    return (subject.copies,)
+    return (subject.copies,) if all(same.values()) else tuple(same)
 
 
 def _unit(subject: Subject, edits: Plan, rows: int) -> Tensor | float:

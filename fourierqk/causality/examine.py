@@ -1,4 +1,5 @@
 """One set of weights under probes, and what they show: the future, round-off, or too little to tell."""
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,15 +9,20 @@ from torch import Tensor, nn
 
 from fourierqk.adapter import RefusedError
 from fourierqk.causality import limits
-from fourierqk.causality.locate import Location, locate
+from fourierqk.causality.locate import Location, every, locate, soonest
 from fourierqk.causality.movement import Bench, Movement, alike, change, probe
 from fourierqk.causality.probes import Pair, Plan
-from fourierqk.causality.replay import Replay
+from fourierqk.causality.replay import Glance, Replay
 from fourierqk.causality.steadiness import Steadiness, steadiness
 from fourierqk.causality.subject import Roundings, Subject
 
 __all__ = ["Examination", "beside", "examine", "rerandomised"]
 
+OVER_TIME = "nothing moved before any cut", "logits moved before a cut, by up to {:.1e} of what moved after it"
+OVER_ROWS = (
+    "no text moved when the texts beside it were replaced",
+    "a text's logits moved when the texts beside it were replaced, by up to {:.1e} of what moved there",
+)
 Probed = tuple[Plan, Movement]
 Repeat = Callable[[Subject, list[Probed], Bench, float], tuple[Steadiness, tuple[Replay, ...]]]
 
@@ -48,9 +54,26 @@ class Examination:
         tolerance = limits.TOLERANCE * self.noise
         return min(tolerance, plainest / 2) if self.verdict == "leaks" else tolerance
 
-    def location(self) -> Location | None:
-        """Where the dependence enters, as far as modules show it."""
-        return next(filter(None, map(locate, self.replays)), None)
+    def locations(self, more: Plan | None, all_of_them: bool = False) -> list[Location]:
+        """Where the dependence enters, as far as modules show it: the first place or, on request, every one.
+
+        The plainest probe need not move the first module that leaks: others that moved, and some of more, may. In
+        float64, where there is one, the faintest movement stands clear of round-off.
+        """
+        first = next(filter(None, map(locate, self.replays)), None)
+        pairs = self._pairs(more)
+        fine = _finer(self.subject, pairs[0].base) or self.subject
+        glance = Glance(fine, limits.FLOAT64_ONLY if fine.precision == torch.float64 else limits.EXACT)
+        first = soonest(first, glance, pairs)
+        return list(every(first, glance, pairs)) if all_of_them else [first] if first else []
+
+    def _pairs(self, more: Plan | None) -> list[Pair]:
+        """Probes that moved, and others of two bases, each base by itself: it is run once."""
+        moved = _suspects(list(self.rounds), limits.SHOWN) or [r.pair for r in self.replays]
+        if more is None:
+            return moved
+        rest = [more.take([p for p in range(len(more)) if more.base[p] == k]).some(limits.OTHERS // 2) for k in (0, 1)]
+        return moved + [plan.pair(p) for plan in rest for p in range(len(plan))]
 
 
 def examine(subject: Subject, plans: list[Plan], bench: Bench) -> Examination:
@@ -94,18 +117,30 @@ def _settled(coarse: Examination, fine: Examination) -> Examination:
     return coarse
 
 
-def beside(subject: Subject, x: Tensor, others: Tensor) -> Steadiness:
-    """Whether the first of the texts x (B, T) is answered otherwise beside `others` (B, T) than beside its own."""
-    y = torch.cat([x[:1], others[1:]])
-    after = change(subject(x), subject(y))[1:].abs().nan_to_num(posinf=0).max().item()
-    rounded = Roundings(subject)
+def beside(subject: Subject, pairs: list[Pair]) -> Examination:
+    """Whether the first of the texts in a batch is answered otherwise beside others; pairs: such batches."""
+    replays = tuple(Replay(subject, pair) for pair in pairs)
+    moved = [change(*replay.outputs(0)).abs().cpu().nan_to_num(posinf=0).amax((1, 2)) for replay in replays]
+    worst = max(range(len(pairs)), key=lambda i: moved[i][0].item())
+    replay, own, after = replays[worst], moved[worst][0].item(), moved[worst][1:].max().item()
 
     def move(key: int) -> tuple[Tensor, Tensor]:
-        s = rounded(key)
-        d, least = _compared(s(x)[:1], s(y)[:1], 1.0)
-        return d.flatten(), least.flatten()
+        d, least = _compared(*replay.outputs(key), 1.0)
+        return d[0].flatten(), least[0].flatten()
 
-    return steadiness(move, after)
+    rel = own and own / after if after else own and math.inf
+    steady = _steadiness(move, after, rel)
+    verdict, why = _words(steady, rel, OVER_ROWS)
+    rest = (r for i, r in enumerate(replays) if i != worst)
+    return Examination(verdict, why, rel, steady.noise, (), subject, (replay, *rest))
+
+
+def _steadiness(move: Callable[[int], tuple[Tensor, Tensor]], after: float, rel: float) -> Steadiness:
+    """Whether movements repeat; by their size alone, where operations do not let themselves be rounded otherwise."""
+    try:
+        return steadiness(move, after)
+    except RefusedError:
+        return Steadiness(True if rel > limits.LEAK else False if rel < limits.ROUND_OFF else None)
 
 
 def _judge(subject: Subject, rounds: list[Probed], bench: Bench, repeat: Repeat) -> Examination:
@@ -122,11 +157,11 @@ def _judge(subject: Subject, rounds: list[Probed], bench: Bench, repeat: Repeat)
     return Examination(*_words(steady, rel), rel, steady.noise, tuple(rounds), subject, replays)
 
 
-def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
+def _words(steady: Steadiness, rel: float, words: tuple[str, str] = OVER_TIME) -> tuple[str, str]:
     """-> (verdict, why)."""
-    size = f"logits moved before a cut, by up to {rel:.1e} of what moved after it"
     if rel == 0:
-        return "causal", "nothing moved before any cut"
+        return "causal", words[0]
+    size = words[1].format(rel)
     if steady.repeats:
         return "leaks", f"{size}, and move alike however the arithmetic rounds"
     if steady.repeats is None:
@@ -137,20 +172,30 @@ def _words(steady: Steadiness, rel: float) -> tuple[str, str]:
 
 
 def _in_float64(coarse: Examination, bench: Bench) -> Examination | None:
-    """The same probes in float64, some of them where nothing moved; None where there is no float64 to be had.
-
-    Nor where the copy computes something else: attention of torch misreads a float32 mask beside float64 queries.
-    """
-    subject = coarse.subject.copied(torch.float64)
-    if subject is None or coarse.subject.eps == torch.finfo(torch.float64).eps:
+    """The same probes in float64, some of them where nothing moved; None where there is no float64 to be had."""
+    plans = [plan for plan, _ in coarse.rounds]
+    subject = _finer(coarse.subject, plans[0].bases[0])
+    if subject is None:
         return None
-    plans, one = [plan for plan, _ in coarse.rounds], coarse.rounds[0][0].bases[:1]
     if not coarse.rel:
         plans = [plans[0].some(limits.FLOAT64)]
     try:
-        if not alike(coarse.subject(one).cpu(), subject(one).cpu(), limits.OTHERWISE):
-            return None
         return _judge(subject, [(plan, probe(subject, plan, bench)) for plan in plans], bench, _repeated)
+    except RefusedError:  # it insists on float32 somewhere
+        return None
+
+
+def _finer(subject: Subject, text: Tensor) -> Subject | None:
+    """A copy in float64; None where there is none, or where it computes something else of a text, (T,) or (B, T).
+
+    Attention of torch misreads a float32 mask beside float64 queries.
+    """
+    fine = subject.copied(torch.float64)
+    if fine is None or subject.eps == torch.finfo(torch.float64).eps:
+        return None
+    ids = torch.atleast_2d(text)
+    try:
+        return fine if alike(subject(ids).cpu(), fine(ids).cpu(), limits.OTHERWISE) else None
     except RefusedError:  # it insists on float32 somewhere
         return None
 

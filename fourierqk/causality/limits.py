@@ -35,11 +35,15 @@ FLOAT64_ONLY = 1e-12  # rel, derived: a dependence of less, seen in float64 alon
 OTHERWISE = 0.1  # share, chosen: copies in two precisions that differ by more compute two different things
 TOLERANCE = 5  # deviations of round-off, chosen: less than this ahead of an edit is drawn as 0 in the map
 
-# How many (examine.py, procedure.py, bench.py)
+# How many (examine.py, ways.py, bench.py)
 ALL = 12  # probes, chosen: computed in other roundings before an acquittal
 ALL_ALONE = 4  # probes, chosen: the same where each takes a forward pass of its own
 FLOAT64 = 16  # probes, chosen: tried in float64 although nothing moved in float32
+SHOWN = 4  # probes that moved most, chosen: looked at for an earlier module than the one that the plainest shows
+OTHERS = 6  # probes, chosen: looked at likewise, whether they moved anything or not
+CONFIRMED = 3  # probes, chosen: of those that seem to show one, computed in other roundings
 ALONE = 32  # probes, chosen: run in a batch of one, although nothing asks for it
+BATCHES = 3  # batches, chosen: in which all rows but the first are replaced
 THROWS = 4  # seeds, chosen: of dropout and the like in training mode
 ROWS = 30  # texts of a batch, chosen: six of each of five bases
 ELEMENTS = 2**24  # logits of a batch, chosen: 64 MB

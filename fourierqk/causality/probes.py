@@ -13,12 +13,20 @@ KINDS = ("uniform", "unigram", "constant", "permuted", "edit at the cut", "edit 
 
 @dataclass(frozen=True)
 class Pair:
-    """One probe: a text (T,) that agrees with its base (T,) before the cut."""
+    """One probe: a text (T,) that agrees with its base (T,) before the cut.
+
+    Or a batch of texts (B, T) that agrees with its base in the rows before the cut.
+    """
 
     base: Tensor
     text: Tensor
     cut: int
     kind: str
+
+    @property
+    def extent(self) -> int:
+        """The size of the axis that is cut."""
+        return len(self.base)
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,22 @@ about as much as its own precision allows. What a model computes then scatters b
 precision, its amplitudes and its transforms; what it depends on stays.
 """
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _disable_current_modes,
+    _get_current_dispatch_mode,
+    _pop_mode_temporarily,
+)
 
 from fourierqk.causality.limits import HALF_PRECISION, LOUDER
 
-__all__ = ["Rounding", "eps_of", "perturb"]
+__all__ = ["Rounding", "eps_of", "perturb", "unrounded"]
 
 
 def eps_of(*tensors: Tensor) -> float:
@@ -46,7 +53,8 @@ def perturb(t: Tensor, eps: float, key: int, dims: tuple[int, ...] = ()) -> None
     """
     x = torch.view_as_real(t) if t.is_complex() else t
     dice = _dice(x, key)
-    noise = (x * dice).masked_fill_((x == x.round()) & (x.abs() < eps**-0.5), 0).nan_to_num_(0, 0, 0)
+    whole = x.round() == x.clamp(-(eps**-0.5), eps**-0.5)
+    noise = (x * dice).masked_fill_(whole, 0).nan_to_num_(0, 0, 0)
     if dims:
         norm = t.abs().square().sum(dims, keepdim=True).sqrt()  # sqrt(n) times the rms
         noise += (norm[..., None] if t.is_complex() else norm) * dice
@@ -69,11 +77,27 @@ class Rounding(TorchDispatchMode):
         self.step += 1
         read = [*_dense(args), *_dense((kwargs or {}).values())]
         made = [t for t in _dense((out,)) if t.numel()]
-        homes = set() if func._schema.is_mutable else {t.untyped_storage().data_ptr() for t in read}
+        homes = {t.untyped_storage().data_ptr() for t in read} if _views(func) else set()
         for t in made:
             if (t.is_floating_point() or t.is_complex()) and t.untyped_storage().data_ptr() not in homes:  # no view
                 perturb(t, eps_of(t, *(r for r in read if r.dim())), 1009 * self.key + self.step, _mixed(func, args, t))
         return out
+
+
+@cache
+def _views(func: Any) -> bool:
+    """Whether what an operation makes may be what it read, seen otherwise; what it works on in place is new."""
+    schema = func._schema
+    silent = schema.name in ("aten::_unsafe_view", "aten::lift")  # their schemas do not say so
+    return silent or (not schema.is_mutable and any(a.alias_info for a in schema.arguments))
+
+
+def unrounded() -> AbstractContextManager:
+    """For what is no arithmetic of the model's, such as a copy of ours: it is not rounded."""
+    mode = _get_current_dispatch_mode()
+    if mode is None:
+        return nullcontext()
+    return _pop_mode_temporarily() if isinstance(mode, Rounding) else _disable_current_modes()  # the first is faster
 
 
 def _dense(values: Iterable) -> Iterator[Tensor]:

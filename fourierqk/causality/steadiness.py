@@ -63,8 +63,10 @@ def steadiness(move: Callable[[int], tuple[Tensor, Tensor]], after: float) -> St
 def largest(size: Tensor, least: Tensor) -> Tensor:
     """Where to look: the largest movements, and the largest beside the number that moved."""
     live = (size > least).nonzero()[:, 0]
+    if len(live) <= FOLLOWED:
+        return live
     ways = (size[live], size[live] / least[live].clamp(min=1e-300))
-    return live[torch.cat([w.topk(min(FOLLOWED, len(live))).indices for w in ways]).unique()]
+    return live[torch.cat([w.topk(FOLLOWED).indices for w in ways]).unique()]
 
 
 def _ratio(runs: Tensor, least: Tensor, after: float) -> Tensor:

@@ -2,7 +2,7 @@
 import copy
 import random
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -25,8 +25,14 @@ class Subject:
     forgetful: bool = False  # a copy that has seen nothing for every call
     training: bool = False  # in training mode instead of eval mode
     copies: int = 1  # of each text in a batch: some models behave otherwise in a batch of one
+    beside: Tensor | None = field(default=None, compare=False)  # other texts (N, T), the same in every batch
     key: int = 0  # of the rounding (see `rounding`); 0 is the machine's own
     eps: float = 0.0  # of the precision that the weights were given in, before any cast of ours
+
+    @property
+    def precision(self) -> torch.dtype:
+        """Of the weights; float32 where there are none."""
+        return next((t.dtype for t in self.adapter.weights if t.is_floating_point()), torch.float32)
 
     def fresh(self) -> Adapter:
         """The model to call, its dice re-seeded."""
@@ -39,9 +45,14 @@ class Subject:
         """ids (B, T) -> the logits (B, T, V) of a fresh adapter, in float32 at least, detached, on its device."""
         arithmetic = Rounding(self.key) if self.key else nullcontext()
         with adapter.at_rest(self.training), arithmetic:
-            z = adapter.logits(ids.to(adapter.device).repeat_interleave(self.copies, 0))[:: self.copies]
+            z = adapter.logits(self._batch(ids).to(adapter.device))[: len(ids) * self.copies : self.copies]
             z = z.detach().clone()  # a model may use its output's memory again
         return z if z.dtype == torch.float64 else z.float()
+
+    def _batch(self, ids: Tensor) -> Tensor:
+        """What is computed together with ids (B, T)."""
+        rows = ids.repeat_interleave(self.copies, 0)
+        return rows if self.beside is None else torch.cat([rows, self.beside[:, : ids.shape[1]].to(ids)])
 
     def __call__(self, ids: Tensor) -> Tensor:
         return self.run(self.fresh(), ids)

@@ -1,6 +1,6 @@
 """The answer of the causality audit: what it found, what that means, and what it does not mean."""
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -10,10 +10,15 @@ from torch import Tensor
 
 from fourierqk.causality.bench import Control
 from fourierqk.causality.examine import Examination
+from fourierqk.causality.locate import Location
 from fourierqk.causality.movement import Bench, Movement, probe
 from fourierqk.causality.probes import Plan
+from fourierqk.causality.subject import Subject
 
-__all__ = ["Audit", "conclude"]
+__all__ = ["SEVERITY", "Audit", "brief", "conclude", "conclude_rows", "merge"]
+
+SEVERITY = ("causal", "inconclusive", "leaks")
+WAYS = {"eval": "in eval mode", "train": "in training mode", "batch": "across the rows of a batch"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Audit:
     realised: bool | None  # whether the weights as they are leak; None: undecided
     structural: bool | None  # whether a copy with re-randomised weights leaks; None: undecided, or not to be copied
     rel: float  # the worst movement before a cut, relative to the movement after it
-    cut: int | None  # the first token edited in the probe that shows the leak most plainly
+    cut: int | None  # the first token (of rows: the first row) edited in the probe that shows the leak most plainly
     reach: int  # at least this many tokens ahead are heard; 0: none seen
     first_leak: str | None  # the module where the leak enters
     prefix_consistent: bool | None  # whether a shorter text gives the same outputs; None: it is refused
@@ -39,6 +44,8 @@ class Audit:
     influence: Tensor = field(repr=False)  # (T, T): how far output t moves when token s is edited; NaN: s not edited
     lengths: dict[int, str] = field(default_factory=dict)  # the verdict at each length that was asked for
     axes: dict[str, str] = field(default_factory=dict)  # and along each other axis
+    leaking: tuple[str, ...] = ()  # where a leak enters: every module, where that was asked, else the first
+    way: str = "eval"  # which question cut, rel, reach and modules answer: "eval", or the axis "train" or "batch"
 
     @property
     def lag_profile(self) -> tuple[Tensor, Tensor]:
@@ -50,23 +57,34 @@ class Audit:
         """The answer without its map, in types that JSON knows; `schema` counts incompatible changes."""
         names = (
             "verdict", "name", "length", "probes", "realised", "structural", "rel", "cut", "reach", "first_leak",
-            "prefix_consistent", "evidence", "axes",
+            "prefix_consistent", "evidence", "axes", "way",
         )  # fmt: skip
         plain = {name: getattr(self, name) for name in names}
         rel = self.rel if math.isfinite(self.rel) else None  # JSON has no infinity
-        return {"schema": 1, **plain, "rel": rel, "evidence": list(self.evidence),
+        return {"schema": 1, **plain, "rel": rel, "evidence": list(self.evidence), "leaking": list(self.leaking),
                 "lengths": {str(n): v for n, v in self.lengths.items()}}  # fmt: skip
 
     @property
     def meaning(self) -> str:
         """What the verdict means, and what it does not."""
+        if self.verdict == "inconclusive":
+            return "Neither cleared nor convicted. Do not read this as a pass: the evidence says why."
+        if self.verdict == "causal":
+            modes = "in eval mode and in training mode" if "train" in self.axes else "in eval mode"
+            return (
+                f"No dependence on later tokens seen in {self.probes} probes, {modes}. This is not a proof: a rare "
+                "trigger, a longer text or a part that is switched off may hide one."
+            )
         return {
-            "leaks": "Outputs depend on tokens that come after them. The loss of this model is no measure of "
+            "eval": "Outputs depend on tokens that come after them. The loss of this model is no measure of "
             "prediction where later tokens exist: report its honest loss (last position of full windows).",
-            "causal": f"No dependence on later tokens seen in {self.probes} probes. This is not a proof: a rare "
-            "trigger, a longer text or a part that is switched off may hide one.",
-            "inconclusive": "Neither cleared nor convicted. Do not read this as a pass: the evidence says why.",
-        }[self.verdict]
+            "train": "In training mode outputs depend on tokens that come after them; in eval mode this was not "
+            "seen. The training loss is no measure of prediction, and the model may come to rely on what it will "
+            "not be given later.",
+            "batch": "The rows of a batch hear each other: outputs on a text depend on the texts beside it, and not on "
+            "its own later tokens, as far as was seen. Was batch_first forgotten, or is something normalised over "
+            "the batch?",
+        }[self.way]
 
     def __str__(self) -> str:
         title = f"{self.name}, {self.length} tokens, {self.probes} probes: {self.verdict.upper()}"
@@ -84,21 +102,26 @@ class Audit:
         )
 
 
-def conclude(realised: Examination, structural: Examination | None, edits: Plan, held: Control) -> Audit:
-    """Examinations on the weights as they are and on weights drawn anew (where that was tried), as an `Audit`."""
+def conclude(
+    realised: Examination, structural: Examination | None, edits: Plan, more: Plan, held: Control, every: bool = False
+) -> Audit:
+    """Examinations on the weights as they are and on weights drawn anew (where that was tried), as an `Audit`.
+
+    edits: the probes of the map. more: others, which may show an earlier module. every: name all that leak.
+    """
     verdict = _verdict(realised, structural, held)
     shown = structural if structural and structural.verdict == "leaks" != realised.verdict else realised
     influence, moved = _influence(shown, edits, held.bench)
-    plainest = shown.replays[0].pair
-    evidence, location, reach = [f"with the weights as they are: {realised.why}"], None, 0
+    evidence, found, reach = [f"with the weights as they are: {realised.why}"], [], 0
     if not realised.sensitive:
         evidence = ["with the weights as they are, no edit moves anything: these probes are vacuous"]
     if structural and structural.sensitive:
         evidence.append(f"with weights drawn anew: {structural.why}")
     if verdict == "leaks":
-        location, reach = shown.location(), _reach(shown, moved)
+        plainest = shown.replays[0].pair
+        found, reach = shown.locations(more, every), _reach(shown, moved)
         evidence.append(f"plainest where the tokens from position {plainest.cut} on changed ({plainest.kind})")
-        evidence += [f"the leak enters in {location}"] * bool(location) + [f"heard at least {reach} tokens ahead"]
+        evidence += [*_places(found), f"heard at least {reach} tokens ahead"]
     if not held.repeatable:
         evidence = ["the same input gives different outputs, random seeds fixed: nothing can be compared"]
     if held.blind:
@@ -107,19 +130,88 @@ def conclude(realised: Examination, structural: Examination | None, edits: Plan,
         evidence.append("outputs on a shorter text differ: the model feels the length, which is not the future")
     return Audit(
         verdict=verdict,
-        name=getattr(realised.subject.adapter.model, "__name__", type(realised.subject.adapter.model).__name__),
+        name=_name(realised.subject),
         length=edits.bases.shape[1],
         probes=sum(len(plan) for f in (realised, structural) if f for plan, _ in f.rounds),
         realised=_certain(realised) if held.repeatable else None,
         structural=_certain(realised if realised.verdict == "leaks" else structural) if held.repeatable else None,
         rel=shown.rel,
-        cut=plainest.cut if verdict == "leaks" else None,
+        cut=shown.replays[0].pair.cut if verdict == "leaks" else None,
         reach=reach,
-        first_leak=location.path if location else None,
+        first_leak=found[0].path if found else None,
+        leaking=_paths(found),
         prefix_consistent=held.prefix_consistent,
         evidence=(*evidence, *held.notes),
         influence=influence,
     )
+
+
+def brief(subject: Subject, length: int, verdict: str, why: str, way: str) -> Audit:
+    """The answer to a further question about a model, where there is no place and no map to show."""
+    return Audit(
+        verdict=verdict, name=_name(subject), length=length, probes=0, realised=None, structural=None, rel=0.0,
+        cut=None, reach=0, first_leak=None, prefix_consistent=None, evidence=(why,),
+        influence=torch.full((length, length), math.nan), way=way,
+    )  # fmt: skip
+
+
+def conclude_rows(found: Examination, length: int, every: bool = False) -> Audit:
+    """The examination of a batch whose other rows were replaced, as an `Audit`."""
+    answer = brief(found.subject, length, found.verdict, found.why, "batch")
+    if found.verdict != "leaks":
+        return answer
+    places, shown = found.locations(None, every), found.replays[0].pair
+    return replace(
+        answer, realised=True, rel=found.rel, cut=shown.cut, evidence=(found.why, *_places(places)),
+        first_leak=places[0].path if places else None, leaking=_paths(places),
+    )  # fmt: skip
+
+
+def _name(subject: Subject) -> str:
+    model = subject.adapter.model
+    return getattr(model, "__name__", type(model).__name__)
+
+
+def _places(found: list[Location]) -> list[str]:
+    return [f"the leak enters in {place}" for place in found[:1]] + [f"and in {place}" for place in found[1:]]
+
+
+def _paths(found: list[Location]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(place.path for place in found))
+
+
+def merge(found: dict[int, Audit], others: list[Audit], says: list[str]) -> Audit:
+    """The gravest answer of all that was asked, at several lengths and along other axes, with a word on the others."""
+    tokens = max(found.values(), key=_gravity)
+    worst = max((tokens, *others), key=_gravity)
+    evidence = worst.evidence
+    if worst is not tokens:
+        evidence += tuple(f"{WAYS[tokens.way]}, {e}" for e in tokens.evidence)
+    more = [f"at {n} tokens: {a.verdict}" for n, a in found.items()] if len(found) > 1 else []
+    return replace(
+        worst,
+        probes=sum(a.probes for a in (*found.values(), *others)),
+        prefix_consistent=tokens.prefix_consistent,
+        evidence=(*evidence, *more, *[_line(a, a is not worst) for a in (tokens, *others) if others], *says),
+        influence=tokens.influence if worst.way == "batch" else worst.influence,
+        lengths={n: a.verdict for n, a in found.items()},
+        axes={a.way: a.verdict for a in others},
+    )
+
+
+def _gravity(answer: Audit) -> int:
+    return SEVERITY.index(answer.verdict)
+
+
+def _line(a: Audit, fully: bool) -> str:
+    """One line on a way of running."""
+    short = f"{WAYS[a.way]}: {a.verdict}"
+    if a.verdict == "causal" or not fully:
+        return short
+    if a.verdict == "inconclusive":
+        return f"{short} ({a.evidence[0]})"
+    where = f"in {a.first_leak}, " if a.first_leak else ""
+    return f"{short} ({where}plainest where {'row' if a.way == 'batch' else 'position'} {a.cut} changed, {a.rel:.1e})"
 
 
 def _influence(found: Examination, edits: Plan, bench: Bench) -> tuple[Tensor, Movement]:

@@ -1,0 +1,67 @@
+"""What is asked of a model, and whether it can be: the sizes of the texts, and the probes that are made of them."""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import torch
+from torch import Tensor
+
+from fourierqk.adapter import Model, block_size
+from fourierqk.causality.probes import Plan, plan_edits, plan_redraws
+
+__all__ = ["Question", "check_question"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to ask of a model."""
+
+    vocab_size: int
+    length: int
+    draws: int
+    seed: int
+    text: Tensor | None
+    positions: int
+    every: bool = False  # whether to name every module that leaks
+
+    def redraws(self, draws: int, seed: int) -> Plan:
+        return plan_redraws(self.vocab_size, self.length, draws, seed, self.text)
+
+    def edits(self, base: Tensor) -> Plan:
+        """Probes of the map: all positions, or evenly spaced ones with both ends."""
+        repeats = max(1, min(4, 128 // self.length))  # a short text leaves time to edit each token more than once
+        spread = {round(i) for i in torch.linspace(0, self.length - 1, self.positions).tolist()} | {*range(8)}
+        where = sorted(spread & {*range(self.length)}) if self.length > self.positions else [*range(self.length)]
+        return plan_edits(base, self.vocab_size, where, repeats, self.seed)
+
+    @property
+    def estimate(self) -> int:
+        """About how many probes the answer takes."""
+        return min(self.length, self.positions) + 25 * (self.draws + min(self.draws, 4))
+
+
+def check_question(
+    model: Model, ask: Question, lengths: Sequence[int], axes: Sequence[str], known: Sequence[str]
+) -> None:
+    """ValueError where a number or a name cannot be asked for. known: the axes that can."""
+    for name, least in (("vocab_size", 2), ("length", 2), ("draws", 1), ("positions", 2), ("seed", 0)):
+        value = getattr(ask, name)
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
+    if not isinstance(lengths, Sequence):
+        raise ValueError(f"lengths = {lengths!r} must be a list of whole numbers")
+    longest = block_size(model)
+    for n in (ask.length, *lengths):
+        if not isinstance(n, Integral) or n < 2 or n > (longest or n):
+            limit = f" and at most block_size = {longest}" * bool(longest)
+            raise ValueError(f"length = {n!r} must be a whole number, at least 2 (a past and a future)" + limit)
+    if not set(axes) <= set(known) or isinstance(axes, str):
+        raise ValueError(f"axes = {axes!r} must be a list of some of {', '.join(known)}")
+    if ask.text is not None:
+        _check_text(ask.text, max(ask.length, *lengths, 2), ask.vocab_size)
+
+
+def _check_text(text: Tensor, length: int, vocab_size: int) -> None:
+    ok = isinstance(text, Tensor) and text.dim() == 1 and not (text.is_floating_point() or text.is_complex())
+    if not (ok and len(text) >= length and 0 <= text.min() <= text.max() < vocab_size):
+        raise ValueError(f"text must be ids (N,) with N >= {length} and values in 0 .. {vocab_size - 1}")

@@ -1,0 +1,169 @@
+"""The ways of running a model that are judged: eval mode at some length, training mode, and rows beside each other.
+
+What trains is computed in training mode, with gradients; what is measured and sampled from, in eval mode without. A
+model may compute different things in the two, so a leak can be in one of them alone.
+
+BatchNorm in training mode takes its statistics from all rows of a batch and, along time, from later tokens. The second
+is a leak, of what trains alone. The first is none: a text is probed by itself, and beside other texts that stay the
+same, so that nothing but its own later tokens can move it. Whether rows hear each other is a question of its own.
+"""
+from collections.abc import Callable
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from fourierqk.adapter import Adapter, RefusedError
+from fourierqk.causality.bench import Control, control
+from fourierqk.causality.examine import Examination, beside, examine, rerandomised
+from fourierqk.causality.limits import ALONE, BATCHES, SAME, THROWS
+from fourierqk.causality.movement import Bench, alike
+from fourierqk.causality.probes import Pair, Plan
+from fourierqk.causality.question import Question
+from fourierqk.causality.subject import Subject
+from fourierqk.causality.verdict import SEVERITY, Audit, brief, conclude, conclude_rows
+
+__all__ = ["AXES", "at_rest", "unasked"]
+
+
+def _subject(adapter: Adapter, seed: int) -> tuple[Subject, list[str]]:
+    """A copy to probe, in float32 at least, or the model itself where it cannot be copied."""
+    own = Subject(adapter, seed).copied()
+    if own is None:
+        kind = "a model that cannot be copied" if isinstance(adapter.model, nn.Module) else "a function, not a module"
+        note = f"{kind}: judged in its own precision and with these weights alone; what is switched off is not seen"
+        return Subject(adapter, seed), [note]
+    if own.eps > torch.finfo(torch.float32).eps and (finer := own.copied(torch.float32)):
+        return finer, ["half-precision weights: a float32 copy was judged"]
+    return own, []
+
+
+def at_rest(adapter: Adapter, ask: Question, tick: Callable[[int], object]) -> Audit:
+    """The answer in eval mode, without gradients, at one length."""
+    subject, notes = _subject(adapter, ask.seed)
+    redraws = ask.redraws(ask.draws, ask.seed)
+    edits = ask.edits(redraws.bases[0])
+    held = control(subject, redraws.bases, edits)
+    notes += _headless(held.numbers, ask.vocab_size)
+    bench = replace(held.bench, tick=tick)
+    few = ask.redraws(min(ask.draws, 3), ask.seed + 1)
+    realised, structural = examine(held.subject, [edits, redraws], bench), None
+    if realised.verdict != "leaks":
+        realised = _alone(held, [edits, few], bench) or realised
+    if realised.verdict != "leaks":
+        fresh = rerandomised(held.subject)
+        structural = _examined(fresh, [few], bench) if fresh else None
+    return conclude(
+        realised, structural, edits, few, replace(held, bench=bench, notes=(*held.notes, *notes)), ask.every
+    )
+
+
+def _headless(numbers: int, vocab_size: int) -> list[str]:
+    """What to say where a position does not have one number for each token. Any numbers can hear the future."""
+    if numbers == vocab_size:
+        return []
+    why = "no logits; is the head missing?" if numbers < vocab_size else "a padded vocabulary, or no head"
+    return [f"{numbers} numbers at each position, but vocab_size = {vocab_size} ({why}): these numbers were judged"]
+
+
+def _alone(held: Control, plans: list[Plan], bench: Bench) -> Examination | None:
+    """A leak that shows only where a text is alone in its batch, or beside copies of itself, or beside other texts.
+
+    Where the number of texts changes the output, all of them are tried; else some, for what rows share (a maximum over
+    the batch, say) may hide a leak from many rows at once. None where there is none.
+    """
+    some = [plans[-1].some(ALONE)] if len(held.sizes) == 1 else plans
+    settings = [(replace(held.subject, copies=copies), some) for copies in held.sizes]
+    settings += [(held.beside, plans[-1:])] if held.beside else []
+    for subject, probes in settings:
+        found = examine(subject, probes, replace(bench, rows=1))
+        if found.verdict == "leaks":
+            return found
+    return None
+
+
+def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Examination | None:
+    """None where the subject does not run."""
+    try:
+        return examine(subject, plans, bench)
+    except RefusedError:
+        return None
+
+
+def _in_training(adapter: Adapter, ask: Question) -> Audit:
+    """The gravest answer in training mode, over some throws of the dice, each the same for a probe and its base."""
+    worst: Audit | None = None
+    for seed in range(ask.seed, ask.seed + THROWS):
+        answer = _thrown(replace(_subject(adapter, seed)[0], training=True), replace(ask, seed=seed))
+        if worst is None or SEVERITY.index(answer.verdict) > SEVERITY.index(worst.verdict):
+            worst = answer
+        if worst.verdict == "leaks":
+            break
+    return worst  # type: ignore[return-value]  # there is more than one throw
+
+
+def _thrown(subject: Subject, ask: Question) -> Audit:
+    """The answer in training mode with the dice as they fall for one seed."""
+    few = ask.redraws(1, ask.seed)
+    edits = ask.edits(few.bases[0])
+    try:
+        held = control(subject, few.bases, edits)
+    except ValueError as e:  # no answer, or no number
+        return brief(subject, ask.length, "inconclusive", str(e), "train")
+    if not held.repeatable:
+        why = "the same input gives different outputs, random seeds fixed"
+        return brief(subject, ask.length, "inconclusive", why, "train")
+    found = examine(held.subject, [few], held.bench)
+    if found.verdict != "leaks" and (len(held.sizes) > 1 or held.beside):
+        found = _alone(held, [few], held.bench) or found
+    if found.verdict != "leaks":
+        return brief(subject, ask.length, found.verdict, found.why, "train")
+    return replace(conclude(found, None, edits, few, held, ask.every), way="train")
+
+
+def _across_rows(adapter: Adapter, ask: Question) -> Audit:
+    """Whether the first row of a batch moves when the others change, in eval mode."""
+    subject, _ = _subject(adapter, ask.seed)
+    few = ask.redraws(1, ask.seed)
+    held = control(subject, few.bases, ask.edits(few.bases[0]))
+    if not held.repeatable:
+        why = "the same input gives different outputs, random seeds fixed"
+        return brief(subject, ask.length, "inconclusive", why, "batch")
+    batches = [_batch(ask, seed) for seed in range(ask.seed, ask.seed + BATCHES)]
+    try:
+        found = beside(replace(held.subject, copies=1), batches)
+    except RefusedError:
+        return brief(subject, ask.length, "causal", "the model reads one text at a time", "batch")
+    return conclude_rows(found, ask.length, ask.every)
+
+
+def _batch(ask: Question, seed: int) -> Pair:
+    """A batch of texts, and the same with all texts but the first replaced; not as many as a text has tokens."""
+    few = ask.redraws(1, seed)
+    texts = few.bases[: len(few.bases) - (ask.length == len(few.bases))]
+    others = few.ids[torch.arange(len(texts)) % len(few)].flip(1)
+    return Pair(texts, torch.cat([texts[:1], others[1:]]), 1, "other rows")
+
+
+def unasked(adapter: Adapter, ask: Question) -> list[str]:
+    """A word on training mode, where it was not asked for and computes something else."""
+    subject, texts = _subject(adapter, ask.seed)[0], ask.redraws(1, ask.seed).bases
+    hint = 'judged in eval mode alone; axes=("train",) judges training mode too'
+    still, read = _answered(subject, texts)
+    try:
+        moving = replace(subject, training=True)(texts[:read])
+    except RefusedError:
+        return [f"in training mode the model fails: {hint}"]
+    differs = f"in training mode outputs differ (dropout, BatchNorm, or code of its own): {hint}"
+    return [] if alike(still, moving, SAME) else [differs]
+
+
+def _answered(subject: Subject, texts: Tensor) -> tuple[Tensor, int]:
+    """The answer to some texts, or to the first alone -> logits, how many."""
+    try:
+        return subject(texts), len(texts)
+    except RefusedError:
+        return subject(texts[:1]), 1
+
+
+AXES: dict[str, Callable[[Adapter, Question], Audit]] = {"train": _in_training, "batch": _across_rows}
