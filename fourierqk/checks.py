@@ -3,7 +3,7 @@ import difflib
 from collections.abc import Iterable
 from numbers import Integral
 
-__all__ = ["check_count", "unknown_name"]
+__all__ = ["check_count", "nearest", "unknown_name"]
 
 
 def check_count(value: object, name: str, least: int = 1, most: float | None = None) -> int:
@@ -17,6 +17,10 @@ def check_count(value: object, name: str, least: int = 1, most: float | None = N
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> str:
     """What to say of a name that is not `known`: the nearest ones or, where none is near, all of them."""
     known = list(known)
+    return f"unknown {kind} {name!r}: {nearest(name, known) or 'there are ' + (', '.join(known) or 'none')}"
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """The question whether one of the names nearest to this was meant; "" where none is near."""
     near = difflib.get_close_matches(str(name), known, n=2)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known) or 'none'}"
-    return f"unknown {kind} {name!r}: {hint}"
+    return f"did you mean {' or '.join(near)}?" if near else ""

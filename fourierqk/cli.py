@@ -38,7 +38,7 @@ from fourierqk.studies import (
     open_corpus,
     summary,
 )  # fmt: skip
-from fourierqk.training import CHECKPOINT, PRESETS, load, out_of_memory, steps_done
+from fourierqk.training import CHECKPOINT, MOST_SEED, PRESETS, load, out_of_memory, steps_done
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
@@ -87,7 +87,9 @@ def train(
     batch: Annotated[int | None, typer.Option(min=1, help="Windows a step, instead of the preset's.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate, instead of the preset's.")] = None,
     filter_lr: Annotated[float | None, typer.Option(help="Of what filters learn [10 times the other rate].")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first weights, the order of the data, and dropout.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=MOST_SEED, help="Of the first weights, the order of the data, and dropout.")
+    ] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder of the run [runs/SYSTEM-CORPUS-PRESET-sSEED].")] = None,
     device: Annotated[str, typer.Option(help="auto takes a GPU if there is one.")] = "auto",
     restart: Annotated[bool, typer.Option("--restart", help="Begin anew, in the place of what is there.")] = False,
@@ -144,7 +146,7 @@ def study(
     Repeat the command after a stop, and it goes on; several may work on one folder. Exit status 1: some runs failed.
     """
     with _failures(less=LESS, again="The same command goes on with what is left"):
-        names = systems and tuple(s.strip() for s in systems.split(","))
+        names = None if systems is None else tuple(s.strip() for s in systems.split(",") if s.strip())
         changes = _given(corpus=corpus, preset=preset, seeds=seeds, steps=steps, length=length, batch=batch)
         runs = find_study(name, systems=names, **changes).runs()
         out = out or Path("runs") / name
@@ -222,7 +224,7 @@ def sample(
     prompt: Annotated[str, typer.Option(help="What to continue [a new line].")] = "",
     length: Annotated[int, typer.Option(min=0, help="Tokens to write.")] = 500,
     temperature: Annotated[float, typer.Option(min=0, help="0 always takes the likeliest token.")] = 1.0,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed, another text.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Another seed, another text.")] = 0,
 ) -> None:
     """Let a trained model write. While it writes there is no future to read, whatever it was trained on."""
     with _failures(Exception, less="train with a smaller --length or --preset"):  # a folder can hold anything
@@ -268,7 +270,7 @@ def audit(
         Path | None, typer.Option(help="A text to probe with, where triggers may be rare in random tokens.")
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Futures to try at each cut.")] = 20,
-    seed: Annotated[int, typer.Option(min=0, help="Of the weights and the probes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST_SEED, help="Of the weights and the probes.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object (see `Audit.as_dict`).")] = False,
 ) -> None:
     """Ask whether outputs depend on later tokens. Exit status: 0 causal, 1 leaks, 3 inconclusive, 2 not audited."""

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from fourierqk.checks import check_count, unknown_name
+from fourierqk.checks import check_count, nearest, unknown_name
 
 
 @pytest.mark.parametrize(("value", "least", "most"), [(1, 1, None), (0, 0, None), (np.int64(7), 2, 7), (10**9, 1, 1e9)])
@@ -23,4 +23,5 @@ def test_an_unknown_name_is_answered_with_the_nearest_or_with_all():
     known = {"base-dot": 1, "fourier-qk": 2, "random-qk": 3}
     assert unknown_name("system", "base_dot", known) == "unknown system 'base_dot': did you mean base-dot?"
     assert unknown_name("system", "xyzzy", known) == "unknown system 'xyzzy': there are base-dot, fourier-qk, random-qk"
+    assert nearest("random", known) == "did you mean random-qk?" and nearest("xyzzy", known) == ""
     assert unknown_name("level", None, ()) == "unknown level None: there are none"

@@ -203,7 +203,9 @@ def test_the_probes_can_be_cut_from_a_text(monkeypatch):
     [
         (["train", "fourier-kq"], "unknown system 'fourier-kq': did you mean fourier-qk"),
         (["train", "base-dot", "--corpus", "no/such.txt"], "unknown corpus 'no/such.txt': there are verse, "),
+        (["train", "base-dot", "--corpus", "shrt.txt"], "It is no file either: did you mean short.txt?"),
         (["train", "base-dot", "--corpus", "empty.txt"], "empty"),
+        (["study", "verse-tiny", "--systems", ","], "systems = '' must name at least one"),
         (["train", "base-dot", "--corpus", "short.txt"], "short"),
         (["train", "base-dot", "--preset", "huge"], "unknown preset 'huge': there are tiny, small, paper, paper-"),
         (["train", "base-dot", "--device", "abacus"], "device 'abacus' cannot be used"),
@@ -276,6 +278,13 @@ def test_sample_continues_a_prompt_the_same_way_for_a_seed():
     assert a.stdout.startswith(letter * 3) and len(a.stdout) == 3 + 40 + 1
     cold = {run("sample", "run", "--length", 9, "--temperature", 0, "--seed", s).stdout for s in (0, 1)}
     assert len(cold) == 1
+    Path("runs").mkdir()
+    Path("run").rename("runs/mine")
+    assert "no run in runs/mien: checkpoint.safetensors is not there, did you mean runs/mine?" in refused(
+        run("sample", "runs/mien")
+    )
+    assert run("sample", "runs/mine", "--seed", 2**63).exit_code == 2
+    Path("runs/mine").rename("run")
     assert "has no '\u2603'" in refused(run("sample", "run", "--prompt", "\u2603"))
 
 

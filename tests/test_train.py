@@ -307,6 +307,7 @@ def test_a_gpu_is_used_without_a_flag_and_resumes():
         (dict(steps=0), "steps = 0"), (dict(batch=1.5), "batch = 1.5"), (dict(eval_every=0), "eval_every"),
         (dict(lr=0), "lr = 0"), (dict(lr=math.nan), "lr = nan"), (dict(filter_lr=-1), "filter_lr = -1"),
         (dict(clip=0), "clip = 0"), (dict(weight_decay=-1), "weight_decay"), (dict(seed=-1), "seed = -1"),
+        (dict(seed=2**63), "seed = .* at most"),
         (dict(precision="float16"), "precision = 'float16'"),
     ],
 )  # fmt: skip

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fourierqk.checks import check_count, unknown_name
+from fourierqk.checks import check_count, nearest, unknown_name
 from fourierqk.data import Corpus, shakespeare, text, verse
 from fourierqk.records import SCHEMA
 from fourierqk.training import PRESETS, Preset, TrainConfig
@@ -84,6 +84,8 @@ class Study:
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
         size = find_preset(self.preset)
+        if not self.systems or len({*self.systems}) < len(self.systems):
+            raise ValueError(f"systems = {','.join(self.systems)!r} must name at least one, and none twice")
         if self.length is not None:
             size = replace(size, block_size=check_count(self.length, "length", 2))
         check_count(self.seeds, "seeds")
@@ -142,5 +144,6 @@ def open_corpus(name: str) -> Corpus:
     if name in known:
         return known[name]()
     if not Path(name).exists():
-        raise ValueError(f"{unknown_name('corpus', name, known)}. It is no file either")
+        meant = nearest(name, [str(path) for path in Path(name).parent.glob("*") if path.is_file()])
+        raise ValueError(f"{unknown_name('corpus', name, known)}. It is no file either{meant and ': '}{meant}")
     return text(name)

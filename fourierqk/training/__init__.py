@@ -2,9 +2,9 @@
 from fourierqk.training.checkpoint import CHECKPOINT, steps_done
 from fourierqk.training.hardware import describe, out_of_memory, pick_device, pick_precision
 from fourierqk.training.loop import RECORD, History, load, lr_schedule, optimiser, train
-from fourierqk.training.presets import PRESETS, Preset, TrainConfig
+from fourierqk.training.presets import MOST_SEED, PRESETS, Preset, TrainConfig
 
 __all__ = [
-    "CHECKPOINT", "PRESETS", "RECORD", "History", "Preset", "TrainConfig", "describe", "load",
+    "CHECKPOINT", "MOST_SEED", "PRESETS", "RECORD", "History", "Preset", "TrainConfig", "describe", "load",
     "lr_schedule", "optimiser", "out_of_memory", "pick_device", "pick_precision", "steps_done", "train",
 ]  # fmt: skip

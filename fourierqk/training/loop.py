@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from fourierqk.checks import nearest
 from fourierqk.data import Corpus
 from fourierqk.filters import learned_centres
 from fourierqk.losses import honest_loss, ordered_loss
@@ -130,7 +131,9 @@ def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageM
     """
     path, record_path = Path(out) / checkpoint.CHECKPOINT, Path(out) / RECORD
     if not path.is_file():
-        raise FileNotFoundError(f"no run in {out}: {path.name} is not there")
+        runs = {str(p.parent) for place in (path.parent, path.parents[1]) for p in place.glob(f"*/{path.name}")}
+        meant = nearest(out, runs)
+        raise FileNotFoundError(f"no run in {out}: {path.name} is not there{meant and ', '}{meant}")
     weights, about = checkpoint.best_weights(path)
     record = read_json(record_path) if record_path.is_file() else about
     if model is None:

@@ -7,7 +7,9 @@ from typing import Any
 from fourierqk.checks import check_count
 from fourierqk.model import GPTConfig
 
-__all__ = ["PRESETS", "Preset", "TrainConfig"]
+__all__ = ["MOST_SEED", "PRESETS", "Preset", "TrainConfig"]
+
+MOST_SEED = 2**63 - 1  # that torch takes
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class TrainConfig:
     precision: str = "auto"  # of training: bfloat16 on a GPU that has it, else float32; evaluation is always float32
 
     def __post_init__(self) -> None:
-        least = {"steps": 1, "batch": 1, "eval_every": 1, "eval_windows": 2, "warmup": 0, "seed": 0}
+        check_count(self.seed, "seed", 0, MOST_SEED)
+        least = {"steps": 1, "batch": 1, "eval_every": 1, "eval_windows": 2, "warmup": 0}
         for name, low in least.items():
             check_count(getattr(self, name), name, low)
         for name in ("lr", "filter_lr", "clip"):
