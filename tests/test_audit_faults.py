@@ -403,3 +403,53 @@ def test_rows_that_meet_in_training_are_no_future(make) -> None:  # noqa: ANN001
     assert a.verdict == "causal", str(a)
     leaky = audit(Net(nn.Sequential(Convolve(16, 16), make())), V, 16, draws=2, axes=["train"])
     assert leaky.verdict == "leaks" and leaky.first_leak == "mix.0"
+
+
+class Experts(nn.Module):
+    """Each expert picks its tokens and drops some of their numbers: how many dice fall first depends on the text."""
+
+    def __init__(self, live: bool) -> None:
+        super().__init__()
+        self.router, self.experts, self.live = nn.Linear(C, 2), nn.ModuleList(nn.Linear(C, C) for _ in range(2)), live
+
+    def forward(self, x: Tensor) -> Tensor:
+        chosen, y = self.router(x).argmax(-1), torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            y[chosen == i] = nn.functional.dropout(expert(x[chosen == i]), 0.3, self.training or self.live)
+        return y
+
+
+class Reappear(nn.Module):
+    """Dropout of the mask: now and then a later token is seen, in training mode alone."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = nn.functional.dropout(torch.ones(16, 16).triu(1), 0.1, self.training) > 0
+        return (x @ x.mT).masked_fill(hidden, -torch.inf).softmax(-1) @ x
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_dice_that_fall_otherwise_are_no_leak(live: bool) -> None:
+    torch.manual_seed(0)
+    a = audit(Net(Experts(live)), V, 16, draws=2, axes=["train"])
+    assert (a.verdict, a.axes) == ("causal", {"train": "causal"}), str(a)
+    for leaky in (Reappear(), nn.Sequential(Experts(live), Convolve(16, 16))):
+        torch.manual_seed(0)
+        assert audit(Net(leaky), V, 16, draws=2, axes=["train"]).axes == {"train": "leaks"}
+
+
+def test_texts_that_all_throw_other_dice_cannot_be_compared() -> None:
+    class Thrower(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            torch.rand(int(x.detach().sum().abs() * 1e4) % 1009)
+            return nn.functional.dropout(x, 0.3, self.training)
+
+    torch.manual_seed(0)
+    a = audit(Net(Thrower()), V, 16, draws=2, axes=["train"])
+    assert (a.verdict, a.lengths[16]) == ("inconclusive", "causal") and "random numbers" in told(a), str(a)
+
+
+def test_a_leak_in_a_hook_is_its_module_s() -> None:
+    torch.manual_seed(0)
+    model = Net(nn.Linear(C, C))
+    model.mix.register_forward_pre_hook(lambda module, args: (args[0] + args[0].flip(1),))
+    assert audit(model, V, 16, draws=2).first_leak == "mix"

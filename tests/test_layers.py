@@ -23,7 +23,7 @@ records.identity records.provenance records.library records.statistics records.t
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data
 losses
 causality.limits causality.rounding causality.steadiness causality.probes causality.subject causality.movement
-causality.replay causality.bench causality.locate causality.examine causality.verdict causality.question
+causality.replay causality.bench causality.locate causality.examine causality.verdict causality.question causality.dice
 causality.ways causality.procedure causality
 specimens.models specimens.rivals specimens
 analysis.phases analysis.kernels analysis.learned analysis

@@ -25,6 +25,7 @@ class Control:
     notes: tuple[str, ...]
     blind: str
     beside: Subject | None  # with other texts in every batch, where these matter
+    dice: bool  # whether outputs depend on random numbers
     numbers: int  # at each position: as many as there are tokens, if these are logits
 
 
@@ -39,9 +40,11 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     subject, repeatable, state = _repeatable(subject, unspoilt, base, other)
     notes += state
     if not repeatable:  # whatever else would differ, differs for this reason
-        return Control(subject, Bench(rows), (subject.copies,), False, None, tuple(notes), blind, None, one.shape[-1])
+        only, numbers = (subject.copies,), one.shape[-1]
+        return Control(subject, Bench(rows), only, False, None, tuple(notes), blind, None, False, numbers)
     first = subject(base)
-    if not alike(first, replace(subject, seed=subject.seed + 1)(base), SAME):
+    dice = not alike(first, replace(subject, seed=subject.seed + 1)(base), SAME)
+    if dice and not subject.training:
         notes.append("the model throws dice in eval mode (live dropout?): re-seeded before every call")
     beside = None
     if rows > 1 and not alike(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1], SAME):
@@ -52,7 +55,7 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
     bench = Bench(rows, _unit(subject, edits, min(rows, UNIT_TEXTS)))
     consistent = _prefix_consistent(subject, base[:1])
-    return Control(subject, bench, sizes, repeatable, consistent, tuple(notes), blind, beside, one.shape[-1])
+    return Control(subject, bench, sizes, repeatable, consistent, tuple(notes), blind, beside, dice, one.shape[-1])
 
 
 def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:

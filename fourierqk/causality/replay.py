@@ -223,7 +223,7 @@ def _traced(
         for path, m in root.named_modules():
             if isinstance(m, torch.jit.ScriptModule):  # takes no hooks: whoever calls it is as near as one can get
                 continue
-            handles.append(m.register_forward_pre_hook(enter, with_kwargs=True))
+            handles.append(m.register_forward_pre_hook(enter, prepend=True, with_kwargs=True))
             handles.append(m.register_forward_hook(leave(path), with_kwargs=True))
     try:
         return subject.run(adapter, torch.atleast_2d(ids)), calls

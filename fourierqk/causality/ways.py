@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from fourierqk.adapter import Adapter, RefusedError
 from fourierqk.causality.bench import Control, control
+from fourierqk.causality.dice import same_dice
 from fourierqk.causality.examine import Examination, beside, examine, rerandomised
 from fourierqk.causality.limits import ALONE, BATCHES, SAME, THROWS
 from fourierqk.causality.movement import Bench, alike
@@ -50,9 +51,13 @@ def at_rest(adapter: Adapter, ask: Question, tick: Callable[[int], object]) -> A
     realised, structural = examine(held.subject, [edits, redraws], bench), None
     if realised.verdict != "leaks":
         realised = _alone(held, [edits, few], bench) or realised
+    if realised.verdict == "leaks" and held.dice:
+        realised = _fair(realised, [few, edits], bench)
     if realised.verdict != "leaks":
         fresh = rerandomised(held.subject)
         structural = _examined(fresh, [few], bench) if fresh else None
+        if structural and structural.verdict == "leaks" and held.dice:
+            structural = _fair(structural, [few, edits], bench)
     return conclude(
         realised, structural, edits, few, replace(held, bench=bench, notes=(*held.notes, *notes)), ask.every
     )
@@ -80,6 +85,17 @@ def _alone(held: Control, plans: list[Plan], bench: Bench) -> Examination | None
         if found.verdict == "leaks":
             return found
     return None
+
+
+def _fair(found: Examination, plans: list[Plan], bench: Bench) -> Examination:
+    """A leak, if probes that throw the same dice as their bases show it as well, one at a time."""
+    same = [same_dice(found.subject, plan) for plan in plans]
+    if sum(map(len, same)) == sum(map(len, plans)):
+        return found
+    if not any(map(len, same)):
+        why = "how many random numbers the model draws depends on the text: no probe can be compared with its base"
+        return replace(found, verdict="inconclusive", why=why)
+    return examine(found.subject, list(filter(len, same)), replace(bench, rows=1))
 
 
 def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Examination | None:
@@ -116,6 +132,8 @@ def _thrown(subject: Subject, ask: Question) -> Audit:
     found = examine(held.subject, [few], held.bench)
     if found.verdict != "leaks" and (len(held.sizes) > 1 or held.beside):
         found = _alone(held, [few], held.bench) or found
+    if found.verdict == "leaks" and held.dice:
+        found = _fair(found, [few, edits], held.bench)
     if found.verdict != "leaks":
         return brief(subject, ask.length, found.verdict, found.why, "train")
     return replace(conclude(found, None, edits, few, held, ask.every), way="train")
