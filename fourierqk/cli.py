@@ -73,8 +73,9 @@ def systems(
     summary: Annotated[bool, typer.Option("--summary", help="Add what the audit finds, and what each one is.")] = False,
 ) -> None:
     """List the systems that can be trained, one name a line."""
-    for s in SYSTEMS.values():
-        typer.echo(f"{s.name:24s}{s.verdict:8s}{s.summary}" if summary else s.name)
+    with _failures():
+        for s in SYSTEMS.values():
+            typer.echo(f"{s.name:24s}{s.verdict:8s}{s.summary}" if summary else s.name)
 
 
 @app.command()
@@ -229,14 +230,16 @@ def sample(
     """Let a trained model write. While it writes there is no future to read, whatever it was trained on."""
     with _failures(Exception, less="train with a smaller --length or --preset"):  # a folder can hold anything
         model, record = load(folder)
-        letters = _letters(record)
+        letters = _letters(record, folder)
         start = prompt or ("\n" if "\n" in letters.vocab else letters.vocab[0])
         ids = generate(model, letters.encode(start)[None], length, temperature, seed)
         typer.echo(letters.decode(ids[0]))
 
 
-def _letters(record: dict[str, Any]) -> Corpus:
+def _letters(record: dict[str, Any], folder: Path) -> Corpus:
     """The corpus of a record as far as the record knows it: its vocabulary, to encode and decode by."""
+    if "vocab" not in record:
+        raise ValueError(f"the record in {folder} does not say which tokens the model knows: repeat `fourierqk train`")
     one = torch.zeros(1, dtype=torch.int64)
     return Corpus(record["corpus"]["name"], one, one, tuple(record["vocab"]))
 
@@ -278,7 +281,7 @@ def audit(
     with _failures(Exception, less="take a smaller --length"):
         torch.manual_seed(seed)
         with redirect_stdout(sys.stderr):  # what a stranger's code prints is no part of the answer
-            subject, letters = _subject(model, folder, checkpoint, vocab, length, preset)
+            subject, letters = _subject(model, folder, checkpoint, vocab, length, preset, text)
         tokens = vocab or vocab_size(subject)
         if tokens is None:
             raise ValueError("this model does not say how many tokens it knows: give --vocab")
@@ -296,11 +299,11 @@ def audit(
 
 def _subject(
     model: str | None, folder: Path | None, checkpoint: Path | None, vocab: int | None, length: list[int] | None,
-    preset: str,
+    preset: str, text: Path | None,
 ) -> tuple[Model, Corpus | None]:  # fmt: skip
     """What the words on the command line stand for: a trained system, one built anew, or a stranger's model.
 
-    With it the text that it was trained on, as far as its vocabulary, where that is known.
+    With it the text that it was trained on, as far as its vocabulary, where a text to probe with needs that.
     """
     if folder is not None:
         trained, record = load(folder)
@@ -308,11 +311,13 @@ def _subject(
             raise ValueError(f"{folder} holds {record['system']}, not {model}")
         if vocab not in (None, trained.cfg.vocab_size):
             raise ValueError(f"{folder} was trained on {trained.cfg.vocab_size} tokens: leave --vocab {vocab} out")
-        return trained, _letters(record)
+        return trained, _letters(record, folder) if text else None
     if model is None:
         raise ValueError("name a system to audit, a model in a file (FILE.py:NAME), or a trained system with --dir")
     if ":" in model:
         return load_model(model, checkpoint), None
+    if Path(model).is_dir():
+        raise ValueError(f"{model} is a folder: a trained system is named by --dir {model}")
     if model.endswith(".py"):
         raise ValueError(f"{model} is a file: name the function in it that makes the model, {model}:NAME")
     if checkpoint is not None:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.adapter import Model
+from fourierqk.checks import nearest
 from fourierqk.wrappers import bare
 
 __all__ = ["load_model"]
@@ -29,9 +30,12 @@ def load_model(place: str, checkpoint: Path | None = None) -> Model:
     FileNotFoundError, ImportError, ValueError: what is missing or does not fit.
     """
     home, _, name = place.rpartition(":")
-    found = getattr(_run(Path(home)) if home.endswith(".py") else _import(home), name, None)
+    module = _run(Path(home)) if home.endswith(".py") else _import(home)
+    found = getattr(module, name, None)
     if not callable(found):
-        raise ValueError(f"{home} has no {name!r} that could be called: name a function that makes the model")
+        meant = nearest(name, [n for n, x in vars(module).items() if callable(x)])
+        way_out = meant or "name a function that makes the model"
+        raise ValueError(f"{home} has no {name!r} that could be called: {way_out}")
     try:
         model = found if isinstance(found, nn.Module) or _reads_ids(found, place) else found()
     except SystemExit as e:

@@ -17,7 +17,7 @@ import fourierqk
 from fourierqk import cli
 from fourierqk.data.corpus import text, verse
 from fourierqk.losses import excess, floor, honest_loss, ordered_loss
-from fourierqk.storage import read_json
+from fourierqk.storage import read_json, write_json
 from fourierqk.studies import runs
 from fourierqk.training.loop import PRESETS, Preset, TrainConfig, load
 from fourierqk.zoo import SYSTEMS
@@ -278,14 +278,21 @@ def test_sample_continues_a_prompt_the_same_way_for_a_seed():
     assert a.stdout.startswith(letter * 3) and len(a.stdout) == 3 + 40 + 1
     cold = {run("sample", "run", "--length", 9, "--temperature", 0, "--seed", s).stdout for s in (0, 1)}
     assert len(cold) == 1
-    Path("runs").mkdir()
-    Path("run").rename("runs/mine")
-    assert "no run in runs/mien: checkpoint.safetensors is not there, did you mean runs/mine?" in refused(
-        run("sample", "runs/mien")
-    )
-    assert run("sample", "runs/mine", "--seed", 2**63).exit_code == 2
-    Path("runs/mine").rename("run")
     assert "has no '\u2603'" in refused(run("sample", "run", "--prompt", "\u2603"))
+
+
+def test_a_run_that_is_not_there_or_says_too_little_is_named():
+    run("train", "base-dot", "--out", "runs/mine", "--steps", 4)
+    line = refused(run("sample", "runs/mien"))
+    assert "no run in runs/mien: checkpoint.safetensors is not there, did you mean runs/mine?" in line
+    assert run("sample", "runs/mine", "--seed", 2**63).exit_code == 2
+    record = read_json("runs/mine/record.json")
+    write_json("runs/mine/record.json", {k: v for k, v in record.items() if k != "vocab"})
+    Path("probes.txt").write_text("to be or not to be " * 9)
+    for command in (["sample", "runs/mine"], ["audit", "--dir", "runs/mine", "--text", "probes.txt"]):
+        assert "does not say which tokens the model knows" in refused(run(*command))
+    write_json("runs/mine/record.json", {"system": "base-dot"})
+    assert "names no system to build" in refused(run("sample", "runs/mine"))
 
 
 @pytest.mark.parametrize("system, status", [("base-dot", 0), ("sliding-fourier-qk", 0), ("fourier-qk", 1)])
@@ -297,6 +304,7 @@ def test_audit_says_it_by_its_exit_status(system, status):
     result = run("audit", "--dir", "run", "--draws", 2)
     assert result.exit_code == status and ("CAUSAL", "LEAKS")[status] in result.stdout
     assert "holds" in refused(run("audit", "random-qk", "--dir", "run"))
+    assert "a trained system is named by --dir run" in refused(run("audit", "run"))
 
 
 class Dice(torch.nn.Module):
@@ -431,6 +439,7 @@ def test_audit_with_the_weights_of_a_checkpoint(mine):
 @pytest.mark.parametrize("place, checkpoint, says", [
     ("nowhere.py:make", None, "no file nowhere.py"),
     ("mine.py:nothing", None, "no 'nothing'"),
+    ("mine.py:make_modle", None, "no 'make_modle' that could be called: did you mean make_model"),
     ("mine.py:number", None, "no 'number'"),
     ("mine.py:makes_a_number", None, "made int"),
     ("mine.py:make_model", "missing.pt", "no checkpoint missing.pt"),

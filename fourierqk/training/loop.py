@@ -137,7 +137,7 @@ def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageM
     weights, about = checkpoint.best_weights(path)
     record = read_json(record_path) if record_path.is_file() else about
     if model is None:
-        if "system" not in record:
+        if not {"system", "model"} <= {*record}:
             raise ValueError(f"{out} names no system to build (unfinished, or your own): pass load(out, model=...)")
         model = build(record["system"], GPTConfig(**record["model"]))
     inner = unwrapped(model)
