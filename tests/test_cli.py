@@ -415,6 +415,31 @@ def test_audit_a_model_from_a_file(mine):
     assert told["lengths"] == {"12": "leaks", "8": "leaks"} and told["axes"] == {"batch": "causal"}
 
 
+TRAINED = """
+from mine import Mine
+
+class Trained(Mine):
+    def forward(self, ids):
+        x = self.embed(ids)
+        return self.head(x + x.mean(1, keepdim=True) if self.training else x)
+
+class Twice(Mine):
+    def forward(self, ids):
+        return self.head(self.embed(ids).flip(1)) + super().forward(ids)[0]
+"""
+
+
+def test_audit_asks_in_training_mode_and_names_every_module(mine):
+    Path("trained.py").write_text(TRAINED)
+    options = ("--vocab", 9, "--length", 8, "--draws", 2)
+    both = run("audit", "trained.py:Trained", *options)
+    assert both.exit_code == 1 and "In training mode" in both.stdout
+    rows = run("audit", "trained.py:Trained", *options, "--axis", "batch")
+    assert rows.exit_code == 0 and "eval mode alone" in " ".join(rows.stdout.split())
+    told = json.loads(run("audit", "trained.py:Twice", *options, "--every", "--json").stdout)
+    assert told["leaking"] == ["Twice"] and told["way"] == "eval" and told["axes"] == {"train": "leaks"}
+
+
 def test_what_a_model_prints_is_no_part_of_the_json(mine):
     result = run("audit", f"{mine}:chatty", "--vocab", 9, "--length", 8, "--draws", 2, "--json")
     assert json.loads(result.stdout)["verdict"] == "causal"

@@ -35,7 +35,7 @@ def audit(
     kwargs: Arguments = MappingProxyType({}),
     progress: bool | None = None,
 ) -> Audit:
-    """Look for a dependence of outputs on later tokens, and say where it enters and how far it reaches.
+    """Look for a dependence of outputs on later tokens in eval mode; say where it enters and how far it reaches.
 
     model: an nn.Module or any callable, ids (B, T) -> logits (B, T, V), or a tuple that starts with them, or an object
     with .logits. It is left as it was: weights, buffers, mode, random generators.

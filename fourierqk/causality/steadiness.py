@@ -2,9 +2,9 @@
 
 Round-off is drawn anew in every rounding, up to a part that is frozen in the constants of a library (see `LOUDER` in
 `rounding`): its mean is at most `FROZEN` standard deviations. A dependence has a mean of `DEPENDENCE` standard
-deviations or more; the leaks among our tests have from 4.5 (in bfloat16) over 10^4 (float32) to 10^14. Between the two
-lies the gap that the test needs. Where round-off is normal, the mean of a sample over its standard deviation has a
-non-central t distribution (Johnson and Welch 1940), which gives the critical values below, whatever the machine.
+deviations or more (`limits` says how this was measured). Between the two lies the gap that the test needs. Where
+round-off is normal, the mean of a sample over its standard deviation has a non-central t distribution (Johnson and
+Welch 1940), which gives the critical values below, whatever the machine.
 """
 import math
 from collections.abc import Callable

@@ -25,8 +25,9 @@ WAYS = {"eval": "in eval mode", "train": "in training mode", "batch": "across th
 class Audit:
     """What the audit of a model found.
 
-    verdict: "leaks" (outputs moved before an edit), "causal" (no dependence on the future seen in `probes` probes: not
-    a proof, a rare trigger or another length may hide a leak) or "inconclusive" (`evidence` says why).
+    verdict: "leaks" (outputs moved before an edit, and move alike however the arithmetic rounds), "causal" (no such
+    dependence seen in `probes` probes: not a proof, a rare trigger or another length may hide a leak) or "inconclusive"
+    (`evidence` says why).
     """
 
     verdict: str
