@@ -45,8 +45,8 @@ NUMBERS = {
     "fnet.mirror": 11,
     "fnet.fewer_weights": 32768,
     "entropy_floor.coin_rate": math.log(2) / 2,
-    "reckoning.half_width": 4.303 * 0.02 / 3**0.5,
-    "reckoning.far_apart": 19.6,
+    "seeds_and_windows.half_width": 4.303 * 0.02 / 3**0.5,
+    "seeds_and_windows.far_apart": 19.6,
     "shuffled_gap.modest_gap": 0,
     "audit_your_model.exit_status": 3,
     "audit_your_model.long_enough": 512,
@@ -581,7 +581,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
     "entropy_floor.which_test": [
         ("floor", "Nobody knows"), ("gap", "large or small"), ("oracle", "one of"), (3, "one of"),
     ],
-    "reckoning.half_width": [
+    "seeds_and_windows.half_width": [
         (1.96 * 0.02 / 3**0.5, "normal distribution"),
         (4.303 * 0.02, "root of 3"),
         (0.02 / 3**0.5, "standard error of the mean"),
@@ -589,7 +589,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (2 * 4.303 * 0.02 / 3**0.5, "whole interval"),
         (0.03, "4.303 times"),
     ],
-    "reckoning.far_apart": [(0.372, "in nats"), (3.2, "by 0.019")],
+    "seeds_and_windows.far_apart": [(0.372, "in nats"), (3.2, "by 0.019")],
     "reckoning.verdict_word": [
         ("holds", "honest loss say"), ("does not hold here", "verdict for that"), ("undecided", "each of them"),
         ("wrong", "one of"),

@@ -109,7 +109,7 @@ def test_a_function_of_no_use_is_refused(name, capsys):
 def test_a_near_miss_is_a_miss(name, capsys):
     """A hundredth off, or for a count half of one, is no rounding."""
     value = {**NUMBERS, **VECTORS}[name]
-    loose = {"reckoning.far_apart": 0.05, "entropy_floor.coin_rate": 0.03, "filter_design.bell": 0.03}
+    loose = {"seeds_and_windows.far_apart": 0.05, "entropy_floor.coin_rate": 0.03, "filter_design.bell": 0.03}
     for factor in (1 + loose.get(name, 0.02), 1 - loose.get(name, 0.02)):
         near = [x * factor for x in value] if isinstance(value, list) else value * factor if value else factor
         assert verdict(name, near, capsys).startswith("Not yet: "), near

@@ -12,6 +12,7 @@ from fourierqk.combinators import Analytic, Bank, Causal, shelf
 from fourierqk.data.spectrum import text_spectrum
 from fourierqk.figures import draw
 from fourierqk.filters import Gaussian, Morlet, RandomBands, Tone
+from fourierqk.reckoning import Gain, Shown
 from fourierqk.zoo import SYSTEMS
 
 RNG = np.random.default_rng(0)
@@ -36,6 +37,10 @@ def leaky() -> SimpleNamespace:
     return SimpleNamespace(influence=influence, verdict="leaks")
 
 
+def shown(kind: str, mean: float, safe: bool = True) -> Shown:
+    return Shown("mine", kind, Gain(mean, mean - 0.05, mean + 0.05, 3), safe)
+
+
 FIGURES = {
     "response": lambda: figures.response({"band": Gaussian(0.125, 0.02), "two heads": Morlet([4.0, 8.0])}),
     "impulse": lambda: figures.impulse({"band": BAND, "cut": Causal(BAND), "pair": Morlet()}),
@@ -49,6 +54,8 @@ FIGURES = {
     "audit": lambda: figures.audit(leaky()),
     "bars": lambda: figures.bars({"base-dot": (1.25, 0.02), "fourier-qk": LOSS}, floor=0.39),
     "gains": lambda: figures.gains({"mine": DIFFERENCE, "once": ONCE}, {"mine": "causal", "once": "leaks"}),
+    "forest": lambda: figures.forest({"mine": [shown("ordered", -0.9, False), shown("honest", 0.2)],
+                                      "theirs": [shown("ordered", -0.1), shown("honest", -0.2)]}),
     "scatter": lambda: figures.scatter(
         {"mine": (7.5, 0.01), "theirs": (4.2, 2.5)}, {"mine": "causal", "theirs": "leaks"},
         "shuffled gap (nats per token)", "honest minus ordered loss (nats per token)", marks=(2, 4),
@@ -379,6 +386,14 @@ def test_gains_draws_every_seed_its_mean_and_the_interval_it_was_given():
     assert list(mean.x) == [-0.02] and list(mean.error_x.array) == pytest.approx([0.025])
     assert list(once.x) == list(lone.x) == [0.4] and lone.error_x.array is None
     assert {mean.marker.color, lone.marker.color} == {draw.PAST, draw.FUTURE}
+
+
+def test_forest_draws_red_what_the_future_can_touch():
+    touched, causal, honest = FIGURES["forest"]().data
+    assert (touched.marker.color, touched.marker.symbol, list(touched.x)) == (draw.FUTURE, "x", [-0.9])
+    assert {causal.marker.color, honest.marker.color} == {draw.PAST} and list(honest.x) == [0.2, -0.2]
+    assert list(causal.x) == [-0.1] and all(t.error_x.array == pytest.approx([0.05] * len(t.x)) for t in (causal, honest))
+    assert np.round(touched.y) == [0] and list(np.round(honest.y)) == [0, 1] and touched.y[0] != honest.y[0]
 
 
 def test_scatter_and_panels_tell_leaks_from_causal_systems():

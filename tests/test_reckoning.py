@@ -78,21 +78,32 @@ def verdict(name: str, e: Evidence) -> str:
 # --- evidence
 
 
-def test_a_gain_is_students_interval_of_the_paired_differences():
+def test_a_gain_has_the_errors_over_seeds_and_over_windows():
     e = shift(evidence(), "fourier-qk", honest=-0.1)
     d = [a["losses"]["honest"]["mean"] - b["losses"]["honest"]["mean"]
          for a, b in zip(e.runs("fourier-qk"), e.seeds["base-dot"], strict=True)]  # fmt: skip
-    low, high = scipy.stats.t.interval(0.95, len(d) - 1, np.mean(d), scipy.stats.sem(d))
+    half = interval(np.array(d), 0.01 * 2**0.5)
     gain = e.gain("fourier-qk", "honest")
-    assert (gain.mean, gain.low, gain.high, gain.seeds) == pytest.approx((np.mean(d), low, high, 3))
-    assert gain.side == "lower" and e.gain("random-qk", "honest").side == "level"
+    assert (gain.mean, gain.low, gain.high, gain.seeds) == pytest.approx((np.mean(d), *half, 3))
+    assert gain.side == "lower" and e.gain("random-qk", "honest").side == "level" and gain.p < 0.05
 
 
-def test_a_single_seed_has_four_standard_errors_over_windows_to_either_side():
-    gain = shift(evidence(), "nyquist", ordered=0.05).gain("nyquist", "ordered")
-    assert (gain.mean, gain.high - gain.low, gain.seeds) == pytest.approx((0.05, 8 * 0.01 * 2**0.5, 1))
-    assert gain.side == "level" and "one seed" in str(gain)
-    assert shift(evidence(), "dc", ordered=0.06).gain("dc", "ordered").side == "higher"
+def test_a_single_seed_borrows_the_spread_of_the_systems_with_several():
+    e = shift(evidence(), "nyquist", ordered=0.05)
+    base = [r["losses"]["ordered"]["mean"] for r in e.seeds["base-dot"]]
+    d = np.array([[r["losses"]["ordered"]["mean"] for r in e.seeds[s]] for s in SEVERAL if s != "base-dot"]) - base
+    spread, df = np.sqrt(d.var(1, ddof=1).mean()), d.shape[0] * 2
+    half = np.hypot(scipy.stats.t.ppf(0.975, df) * spread, 1.959964 * 0.01 * 2**0.5)
+    gain = e.gain("nyquist", "ordered")
+    assert (gain.mean, gain.high - gain.low, gain.seeds) == pytest.approx((0.05, 2 * half, 1))
+    assert gain.side == "higher" and "one seed" in str(gain)
+
+
+def test_a_single_seed_with_nothing_to_borrow_decides_nothing():
+    one = {s: [record(s, ordered=2 - (s != "base-dot"))] for s in ("base-dot", "fourier-qk")}
+    gain = Evidence(one).gain("fourier-qk", "ordered")
+    assert gain.mean == -1 and gain.side == "level" and str(gain) == "-1.000 (one seed, no interval)"
+    assert verdict("one band gains", Evidence(one)) == "undecided"
 
 
 def test_the_middle_of_the_window_is_its_middle_third():
@@ -174,7 +185,7 @@ def test_a_single_shared_seed_has_its_own_error():
     e.runs("fourier-qk")[0]["seed"] = 1
     e.seeds["base-dot"][0]["losses"]["honest"]["se"] = 1.0  # of seed 0, which is in no pair
     gain = e.gain("fourier-qk", "honest")
-    assert gain.seeds == 1 and gain.high - gain.low == pytest.approx(8 * 0.01 * 2**0.5)
+    assert gain.seeds == 1 and gain.high - gain.low < 0.1
 
 
 def test_audits_that_differ_are_mixed():
@@ -197,7 +208,8 @@ def test_every_claim_finds_its_runs_and_gives_a_known_verdict():
         ("one band gains", "fourier-qk", {}, "does not hold here"),
         ("one band gains", "fourier-qk", {"ordered": -1}, "with the future only"),
         ("one band gains", "fourier-qk", {"ordered": -1, "honest": 0.4}, "with the future only"),
-        ("one band gains", "fourier-qk", {"ordered": -1, "honest": -0.4}, "holds"),
+        ("one band gains", "fourier-qk", {"ordered": -1, "honest": -0.5}, "holds"),
+        ("one band gains", "fourier-qk", {"ordered": -1, "honest": -0.4}, "holds in part"),  # not half of 0.867
         ("one band gains", "fourier-qk", {"ordered": -1, "honest": -0.04}, "with the future only"),  # too little
         ("four bands gain", "multifourier-qk", {"ordered": -1}, "with the future only"),
         ("random bands gain", "random-qk", {"ordered": 1}, "does not hold here"),
@@ -320,11 +332,11 @@ def test_the_rule_of_thumb_is_also_tried_on_another_text():
         run["losses"]["shuffled"]["gap"] = 3.0
     assert verdict("the rule for the gap", e) == "undecided"
     e.runs("dc")[0]["losses"]["shuffled"]["gap"] = 5.0
-    assert verdict("the rule for the gap", e) == "holds in part"
+    assert verdict("the rule for the gap", e) == "undecided"
     elsewhere = {"fourier-qk": [record("fourier-qk") | {"corpus": {"name": "verse"}}]}
     (claim,) = [c for c in CLAIMS if c.name == "the rule for the gap"]
     finding = claim.judge(Evidence(e.seeds, e.once, elsewhere))
-    assert finding.verdict == "holds in part"  # right here, where it speaks, and wrong there
+    assert finding.verdict == "does not hold here"  # right here, where it speaks, and wrong there
     e.runs("dc")[0]["losses"]["shuffled"]["gap"] = 3.0
     assert claim.judge(Evidence(e.seeds, e.once, elsewhere)).verdict == "does not hold here"
     assert "verse: of 1 runs that leak it calls 0 leaky and 1 clean, of 0 causal ones" in finding.ours
@@ -436,8 +448,27 @@ def differences(study: str, name: str, kind: str) -> np.ndarray:
     return np.array([runs[s]["losses"][kind]["mean"] - base[s]["losses"][kind]["mean"] for s in runs if s in base])
 
 
-def interval(d: np.ndarray) -> tuple[float, float]:
-    return scipy.stats.ttest_1samp(d, 0).confidence_interval(0.95)
+def interval(d: np.ndarray, windows: float) -> tuple[float, float]:
+    """95 %: Student's over seeds and the normal one over windows, the root of the sum of their squares."""
+    half = np.hypot(scipy.stats.t.ppf(0.975, len(d) - 1) * scipy.stats.sem(d), scipy.stats.norm.ppf(0.975) * windows)
+    return d.mean() - half, d.mean() + half
+
+
+def windows(study: str, name: str, kind: str, other: str = "base-dot") -> float:
+    """The standard error of a difference over windows, as if both losses were independent."""
+    ours, theirs = files(study)[name], files(study)[other]
+    pairs = [(ours[s]["losses"], theirs[s]["losses"]) for s in ours if s in theirs]
+    floors = [[x["floor"] if kind == "ordered" else x[kind].get("floor") for x in pair] for pair in pairs]
+    squares = [(f or x[kind])["se"] ** 2 for pair, known in zip(pairs, floors, strict=True)
+               for x, f in zip(pair, known, strict=True)]  # fmt: skip
+    return float(np.sqrt(sum(squares) / len(pairs)))
+
+
+def borrowed(study: str, kind: str) -> tuple[float, int]:
+    """The spread of a single difference over seeds, and its degrees of freedom, from the systems with several."""
+    several = [d for s in files(study) if s != "base-dot" and len(d := differences(study, s, kind)) > 1]
+    df = sum(len(d) - 1 for d in several)
+    return float(np.sqrt(sum(d.var(ddof=1) * (len(d) - 1) for d in several) / df)), df
 
 
 @functools.cache
@@ -448,9 +479,9 @@ def shown(doc: str = "reckoning") -> list[str]:
     return ["".join(text) for text in outputs if text]
 
 
-def shown_tables(head: str) -> list[list[list[str]]]:
-    """The tables whose head begins so: rows of cells."""
-    found = [text[text.index(head) :].splitlines() for text in shown() if head in text]
+def shown_tables(head: str, doc: str = "reckoning") -> list[list[list[str]]]:
+    """The tables of a page whose head begins so: rows of cells."""
+    found = [text[text.index(head) :].splitlines() for text in shown(doc) if head in text]
     return [[line.strip("| ").split(" | ") for line in lines[2:] if line.startswith("|")] for lines in found]
 
 
@@ -468,16 +499,18 @@ def numbers(text: str) -> list[float]:
 
 @pytest.mark.parametrize(("place", "study"), [(0, "shakespeare-small"), (1, "verse-tiny")])
 def test_the_tables_of_seeds_are_those_of_the_files(place, study):
-    table = shown_tables("| system | seed 0 |")[place]
+    table = shown_tables("| system | seed 0 |", "seeds-and-windows")[place]
     assert {row[0].strip("`") for row in table} == set(files(study))
     for cells in table:
         name = cells[0].strip("`")
         runs = files(study)[name]
         seeds = max(len(r) for r in files(study).values())
         values = [float(cells[1 + s]) if cells[1 + s].strip() else None for s in range(seeds)]
-        assert values == [pytest.approx(runs[s]["losses"]["honest"]["mean"], abs=6e-4) if s in runs else None
-                          for s in range(seeds)]  # fmt: skip
-        errors = [r["losses"]["honest"]["se"] for r in runs.values()]
+        honest = {s: r["losses"]["honest"] for s, r in runs.items()}
+        if study == "verse-tiny":  # what the oracle pays for the same tokens is taken off
+            honest = {s: {"mean": h["floor"]["difference"], "se": h["floor"]["se"]} for s, h in honest.items()}
+        assert values == [pytest.approx(honest[s]["mean"], abs=6e-4) if s in runs else None for s in range(seeds)]
+        errors = [h["se"] for h in honest.values()]
         assert float(cells[1 + seeds]) == pytest.approx(max(errors), abs=6e-4)
         assert cells[-1] == next(iter(runs.values()))["audit"]["verdict"]
         if name == "base-dot":
@@ -485,11 +518,11 @@ def test_the_tables_of_seeds_are_those_of_the_files(place, study):
         d = differences(study, name, "honest")
         assert float(cells[2 + seeds]) == pytest.approx(d.mean(), abs=6e-4)
         if len(d) > 1:
-            assert numbers(cells[3 + seeds]) == pytest.approx(interval(d), abs=6e-4)
+            assert numbers(cells[3 + seeds]) == pytest.approx(interval(d, windows(study, name, "honest")), abs=6e-4)
 
 
 def test_the_table_of_single_runs_is_that_of_the_files():
-    (table,) = shown_tables("| system | seeds | ordered |")
+    (table,) = shown_tables("| system | seeds | ordered |", "seeds-and-windows")
     runs = files("shakespeare-small-once")
     assert [row[0].strip("`") for row in table] == sorted(runs)
     for name, _, *losses, difference, audits in table:
@@ -513,13 +546,13 @@ def test_what_a_system_gains_is_recounted(name, of):
     for kind in ("ordered", "honest"):
         d = differences(home(of), of, kind)
         if len(d) > 1:
-            low, high = interval(d)
-            expected += [d.mean(), low, high]
+            low, high = interval(d, windows(home(of), of, kind))
         else:
-            se = [r[0]["losses"][kind]["se"] for r in (files(home(of))[of], files(home(of))["base-dot"])]
-            half = 4 * float(np.hypot(*se))
+            spread, df = borrowed("shakespeare-small", kind)
+            error = scipy.stats.norm.ppf(0.975) * windows(home(of), of, kind)
+            half = np.hypot(scipy.stats.t.ppf(0.975, df) * spread, error)
             low, high = d[0] - half, d[0] + half
-            expected += [d[0], half]
+        expected += [d.mean(), low, high]
         sides[kind] = d.mean(), low, high
     told, _, doubts = ours.partition("; but ")
     assert numbers(told) == pytest.approx(expected, abs=6e-4)
@@ -547,17 +580,18 @@ def test_the_other_claims_are_recounted():
         counts += [leaks.sum(), (gap[leaks] < 2).sum(), (gap[leaks] > 4).sum()]
         counts += [(~leaks).sum(), (gap[~leaks] > 4).sum(), (gap[~leaks] < 2).sum()]
     assert numbers(claim("the rule for the gap")[0]) == counts
-    assert claim("the rule for the gap")[1] == "holds in part"  # by no mistake here, and by some there:
+    assert claim("the rule for the gap")[1] == "does not hold here"  # by no mistake here, and by some there:
     assert counts[1] + counts[4] > 0 == counts[2] + counts[5] and counts[8] + counts[11] > 0
     steps = [("multifourier-qk", "fourier-qk"), ("fourier-qk", "random-qk")]
     losses = {s: {k: np.array([r["losses"][k]["mean"] for r in files("shakespeare-small")[s].values()])
                   for k in ("ordered", "honest")} for s in {*sum(steps, ())}}  # fmt: skip
-    d = [losses[a][kind] - losses[b][kind] for a, b in steps for kind in ("ordered", "honest")]
+    d = [(losses[a][kind] - losses[b][kind], windows("shakespeare-small", a, kind, b))
+         for a, b in steps for kind in ("ordered", "honest")]  # fmt: skip
     said = np.array(numbers(claim("four before one before random")[0])).reshape(4, 3)
-    assert said == pytest.approx(np.array([[x.mean(), *interval(x)] for x in d]), abs=6e-4)
+    assert said == pytest.approx(np.array([[x.mean(), *interval(x, w)] for x, w in d]), abs=6e-4)
     by_name = {}
     for r in runs:
-        if r["audit"]["verdict"] == "leaks" and r["filters"]:
+        if r["audit"]["verdict"] == "leaks" and r["filters"] and r["system"] != "collapse-real":  # it is fourier-qk
             by_name.setdefault(r["system"], []).append(
                 (np.mean([layer["coverage"] for layer in r["filters"]]),
                  r["losses"]["honest"]["mean"] - r["losses"]["ordered"]["mean"])

@@ -4,9 +4,9 @@ import math
 import re
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 import scipy.stats
-import torch
 from typer.testing import CliRunner
 
 from fourierqk import verse
@@ -17,7 +17,9 @@ from fourierqk.records import (
     by_system,
     compare,
     folder,
+    holm,
     identity,
+    interval,
     rows,
     runs_in,
     setting,
@@ -97,6 +99,11 @@ def test_the_table_is_of_the_numbers_in_the_files():
 
     row = table({"a": [run(1.0, 2.0, True, "leaks"), run(1.5, 2.25, False, "causal")]}).splitlines()[-1]
     assert row == "| `a` | 1.25 (1.00 to 1.50) | 2.12 (2.00 to 2.25) | 1 of 2 | causal/leaks |"
+    runs = [run(1.0, 2.0, True, "leaks"), run(1.5, 2.25, False, "causal")]
+    for r, above in zip(runs, (1.25, 1.5), strict=True):
+        r["losses"]["honest"]["floor"] = {"difference": above, "se": 0.01}
+    row = table({"a": runs}).splitlines()[-1]
+    assert row == "| `a` | 1.25 (1.00 to 1.50) | 2.12 (2.00 to 2.25) | 1.375 (1.250 to 1.500) | 1 of 2 | causal/leaks |"
 
 
 def test_an_unknown_study_is_named_with_those_that_exist():
@@ -122,17 +129,48 @@ def run_of(system, seed, honest, **more):
     return record | {"losses": losses | {"floor": None}, "audit": {"verdict": "causal"}, "history": history} | more
 
 
-def test_differences_are_paired_by_seed_with_the_t_interval():
+@pytest.mark.parametrize(
+    ("seeds_se", "df", "windows_se"), [(0.1, 2, 0.0), (0.0, 2, 0.1), (0.1, 2, 0.1), (0.02, 7, 0.1)]
+)
+def test_an_interval_holds_the_errors_over_seeds_and_over_windows(seeds_se, df, windows_se):
+    def half(p):
+        return np.hypot(scipy.stats.t.isf(p / 2, df) * seeds_se, scipy.stats.norm.isf(p / 2) * windows_se)
+
+    low, high, p = interval(-0.3, seeds_se, df, windows_se)
+    assert (low, high) == (pytest.approx(-0.3 - half(0.05)), pytest.approx(-0.3 + half(0.05)))
+    assert half(p) == pytest.approx(0.3, rel=1e-4) and (p < 0.05) == (high < 0)
+    assert interval(0.0, seeds_se, df, windows_se).p == pytest.approx(1)
+
+
+def test_holm_keeps_what_stands_when_there_are_many():
+    assert holm({"a": 0.012, "b": 0.04, "c": 0.001, "d": 0.03}) == ["c", "a"]  # against .05 / 4, / 3, / 2
+    assert holm({"a": 0.04}) == ["a"] and holm({"a": 0.04, "b": 0.04}) == [] == holm({})
+
+
+def test_differences_are_paired_by_seed_with_both_errors():
     base = [run_of("base-dot", seed, loss) for seed, loss in enumerate((2.0, 3.0, 4.0, 9.0))]
     mine = [run_of("other", seed, loss) for seed, loss in ((2, 3.7), (0, 1.9), (1, 2.8))]
     found = compare(mine, base)
-    d = torch.tensor([-0.3, -0.1, -0.2], dtype=torch.float64)
-    low, high = scipy.stats.t.interval(0.95, 2, d.mean(), d.std() / 3**0.5)
-    assert found["values"] == pytest.approx(d.tolist()) and found["mean"] == pytest.approx(-0.2)
-    assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
+    d = np.array([-0.3, -0.1, -0.2])
+    assert found["values"] == pytest.approx(d) and found["mean"] == pytest.approx(-0.2)
+    errors = found["seeds_se"], 2, found["windows_se"]
+    assert errors == pytest.approx((scipy.stats.sem(d), 2, 0.01 * 2**0.5))
+    assert (found["low"], found["high"], found["p"]) == interval(found["mean"], *errors)
     assert compare(mine[:1], base)["low"] is None and compare(mine, []) is None
     (_, row) = rows([*base, *mine])
     assert row["against_base"] == found and row["losses"]["honest"]["mean"] == pytest.approx(2.8)
+
+
+def test_the_error_over_windows_is_that_of_the_distance_to_the_oracle():
+    """Where it is known: both systems are evaluated on the same windows, so their luck is shared."""
+    mine, base = run_of("other", 0, 2.0), run_of("base-dot", 0, 3.0)
+    for r, se in ((mine, 0.003), (base, 0.004)):
+        r["losses"]["honest"]["floor"] = {"difference": 1.0, "se": se}
+        r["losses"]["floor"] = {"below": False, "se": 2 * se}
+    assert compare([mine], [base])["windows_se"] == pytest.approx(0.005)
+    assert compare([mine], [base], "ordered")["windows_se"] == pytest.approx(0.01)
+    (row, _) = rows([mine, base])
+    assert row["above_oracle"] == {"values": [1.0], "mean": 1.0, "se": [0.003]}
 
 
 def test_texts_and_sizes_are_never_mixed():

@@ -88,7 +88,7 @@ def test_a_study_says_what_the_tables_of_real_runs_would():
     bench = SeedBench(seeds=5)
     for differences, ends in zip(bench.studies.tolist(), bench.intervals.tolist(), strict=True):
         base, system = (
-            [{"seed": i, "losses": {"honest": {"mean": 1.5 + v}}} for i, v in enumerate(values)]
+            [{"seed": i, "losses": {"honest": {"mean": 1.5 + v, "se": 0.0}}} for i, v in enumerate(values)]
             for values in ([0.0] * 5, differences)
         )
         found = compare(system, base)

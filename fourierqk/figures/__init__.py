@@ -12,6 +12,7 @@
     audit(result)                                         influence map of an `Audit`: past blue, future red
     bars(values, xlabel=..., ylabel=..., floor=None)      values with their standard errors, side by side
     gains(differences, verdicts)                          differences to the baseline: seeds, mean, interval
+    forest(rows)                                          differences of losses, their intervals: a forest plot
     scatter(points, verdicts, xlabel, ylabel, ...)        systems as points: causal ones blue, leaking ones red
     panels(losses, verdicts, base)                        loss by position, a panel a system, beside the baseline's
 
@@ -20,10 +21,10 @@ be seen (computed from the data), and holds few, rounded numbers, so that pages 
 throughout: ``COLOURS``.
 """
 from fourierqk.figures.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST
-from fourierqk.figures.models import audit, bars, gains, history, loss_by_position, panels, scatter
+from fourierqk.figures.models import audit, bars, forest, gains, history, loss_by_position, panels, scatter
 from fourierqk.figures.signals import arrows, heatmap, impulse, response, signals, spectrum, text_spectrum
 
 __all__ = [
-    "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "gains", "heatmap", "history",
-    "impulse", "loss_by_position", "panels", "response", "scatter", "signals", "spectrum", "text_spectrum",
+    "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "forest", "gains", "heatmap",
+    "history", "impulse", "loss_by_position", "panels", "response", "scatter", "signals", "spectrum", "text_spectrum",
 ]  # fmt: skip

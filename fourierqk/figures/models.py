@@ -130,6 +130,40 @@ def gains(
     return draw.alt(fig, "Differences to the baseline, each with the seeds and their 95 % interval", seen)
 
 
+# loss, and whether the future can touch it -> colour, symbol, and what a legend says
+MARKS = {
+    ("ordered", False): (FUTURE, "x", "ordered loss of a system that reads the future"),
+    ("ordered", True): (PAST, "circle-open", "ordered loss of a causal system"),
+    ("honest", True): (PAST, "circle", "honest loss"),
+}
+
+
+def forest(rows: Mapping[str, Sequence[Any]], xlabel: str = "loss minus the other's (nats per token)") -> go.Figure:
+    """Differences of losses with their 95 % intervals, several a row: a forest plot.
+
+    rows: differences by label (`reckoning.Shown`). Red crosses are losses that the future can touch, blue marks those
+    that it cannot. Left of the line at 0 the loss is lower.
+    """
+    fig, seen = draw.figure(xlabel, "", height=150 + 44 * len(rows)), []
+    for (kind, safe), (colour, symbol, says) in MARKS.items():
+        found = [(i, d) for i, of in enumerate(rows.values()) for d in of if (d.kind, d.safe) == (kind, safe)]
+        if not found:
+            continue
+        gains, shift = [d.gain for _, d in found], -0.16 if kind == "ordered" else 0.16  # neither hides the other
+        x = draw.numbers(np.array([g.mean for g in gains]))
+        half = draw.numbers(np.array([g.high - g.mean for g in gains]))
+        fig.add_scatter(
+            x=x, y=[i + shift for i, _ in found], error_x=dict(type="data", array=half, color=colour, width=4),
+            mode="markers", marker=dict(color=colour, symbol=symbol, size=8), name=says, customdata=[*map(str, gains)],
+            hovertemplate="%{customdata}<extra></extra>",
+        )  # fmt: skip
+    for label, of in rows.items():
+        seen.append(f"{label.replace('<br>', ', ')}: {' and '.join(f'{d.kind} {d.gain}' for d in of)}")
+    fig.add_vline(0, line=dict(color=BASELINE, width=2))
+    fig.update_yaxes(tickvals=[*range(len(rows))], ticktext=[*rows], range=[len(rows) - 0.5, -0.5], ticksuffix=" ")
+    return draw.alt(fig, "Differences of losses, each with its 95 % interval", seen)
+
+
 def scatter(
     points: Mapping[str, tuple[float, float]], verdicts: Mapping[str, str], xlabel: str, ylabel: str,
     marks: Sequence[float] = (), labels: Collection[str] = (),

@@ -2,14 +2,15 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import fmean, variance
 from typing import Any
 
-from fourierqk.records import BASE, check_once, compare, leaf, ngram_loss, study, unlike
+from fourierqk.records import BASE, check_once, compare, interval, leaf, ngram_loss, study, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 
 WORTH = 0.05  # nats per token: a gain below this is none, beside gains of 0.4 to 1.2 that are claimed
+ALIASES = {"collapse-real": "fourier-qk"}  # one filter by two names, trained in both studies
 # what claims are judged by, beside what makes a record one of a run (`records.missing`)
 JUDGED = {"filters": list, "loss_by_position": list, "losses.shuffled.gap": int | float, "history.frequencies": dict}
 
@@ -24,14 +25,16 @@ class NoRun(ValueError):
 class Gain:
     """How much higher one system's loss is than another's, in nats per token, paired by seed: below 0 is better.
 
-    low, high: with several seeds Student's 95 % interval over them; with one, four standard errors over windows to
-    either side, of both losses as if they were independent. A single training has no more to say.
+    low, high, p: 95 % interval of the errors over seeds and over windows together, and the chance of a mean so far
+    from 0 (`records.interval`). Where there is one seed, the spread over seeds is that of the systems that have
+    several; where no system has, nothing bounds it: the interval is infinite.
     """
 
     mean: float
     low: float
     high: float
     seeds: int
+    p: float = 1.0
 
     @property
     def side(self) -> str:
@@ -50,12 +53,12 @@ class Gain:
 
     def __neg__(self) -> "Gain":
         """How much higher the other system's loss is."""
-        return Gain(-self.mean, -self.high, -self.low, self.seeds)
+        return Gain(-self.mean, -self.high, -self.low, self.seeds, self.p)
 
     def __str__(self) -> str:
-        if self.seeds == 1:
-            return f"{self.mean:+.3f} (one seed, ± {self.high - self.mean:.3f})"
-        return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
+        if math.isinf(self.high):
+            return f"{self.mean:+.3f} (one seed, no interval)"
+        return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f}{', one seed' * (self.seeds == 1)})"
 
 
 @dataclass(frozen=True)
@@ -114,12 +117,21 @@ class Evidence:
 
     def gain(self, system: str, kind: str, other: str = BASE) -> Gain:
         """The loss of a kind ("ordered", "honest", ...) minus that of the baseline, or of another system."""
-        pair = self.pair(system, other)
-        d: Any = compare(*pair, kind)  # not None: they share a seed
+        d: Any = compare(*self.pair(system, other), kind)  # not None: they share a seed
         if d["low"] is None:
-            half = 4 * math.hypot(*(runs[0]["losses"][kind]["se"] for runs in pair))
-            return Gain(d["mean"], d["mean"] - half, d["mean"] + half, 1)
-        return Gain(d["mean"], d["low"], d["high"], len(d["values"]))
+            d |= self._of_one_seed(d, kind)
+        return Gain(d["mean"], d["low"], d["high"], len(d["values"]), d["p"])
+
+    def _of_one_seed(self, d: dict[str, Any], kind: str) -> dict[str, float]:
+        """The interval of a single difference, by the spread that systems with several seeds have about their means."""
+        base = self.seeds.get(BASE, [])
+        found = [compare(runs, base, kind) for s, runs in self.seeds.items() if s != BASE]
+        known = [c["values"] for c in found if c and len(c["values"]) > 1]
+        df = sum(len(values) - 1 for values in known)
+        if not df:
+            return {"low": -math.inf, "high": math.inf, "p": 1.0}
+        spread = math.sqrt(sum(variance(values) * (len(values) - 1) for values in known) / df)
+        return interval(d["mean"], spread, df, d["windows_se"])._asdict()
 
     def loss(self, system: str, kind: str) -> float:
         """Mean over seeds, in nats per token."""
@@ -160,8 +172,12 @@ class Evidence:
         """The most exact loss that the future cannot touch: the ordered one of a causal system, else the honest one."""
         return "ordered" if self.verdict(system) == "causal" else "honest"
 
-    def owed(self, system: str) -> float:
-        """Honest minus ordered loss, mean over seeds: what the reported loss owes to tokens after the predicted one."""
+    def dependence(self, system: str) -> float:
+        """Honest minus ordered loss, mean over seeds: how much the ordered loss depends on the future.
+
+        The sum of what the system gains where the future can be heard and of what it loses where it is missing, both
+        against the baseline (`gain`), and of what the baseline's own two losses differ by: luck of the windows.
+        """
         return self.loss(system, "honest") - self.loss(system, "ordered")
 
     def coverage(self, system: str) -> float | None:
@@ -178,8 +194,9 @@ class Evidence:
         return runs - base
 
     def leaking(self) -> list[str]:
-        """The systems that the audit convicts."""
-        return [s for s in self.systems if self.verdict(s) == "leaks"]
+        """The systems that the audit convicts, one that has two names once."""
+        found = [s for s in self.systems if self.verdict(s) == "leaks"]
+        return [s for s in found if ALIASES.get(s) not in found]
 
 
 def _ordered(runs: Iterable[dict[str, Any]]) -> float:

@@ -4,17 +4,19 @@ A judge of one kind of claim is made from the names of the systems that the clai
 """
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 from fourierqk.reckoning.evidence import WORTH, Evidence, Gain, NoRun, spearman
+from fourierqk.reckoning.paper import amount
 from fourierqk.records import BASE
 from fourierqk.training import PRESETS
 from fourierqk.zoo import PERIODS
 
 __all__ = [
-    "VERDICTS", "Finding", "baseline", "best_of", "causal", "changes_nothing", "coverage_law", "gains", "gap_rule",
-    "harms", "leak", "look_ahead", "periods", "ranks", "two_numbers", "untested",
+    "VERDICTS", "Finding", "Shown", "baseline", "best_of", "causal", "changes_nothing", "coverage_law", "gains",
+    "gap_rule", "harms", "leak", "look_ahead", "periods", "ranks", "two_numbers", "untested",
 ]  # fmt: skip
 
 VERDICTS = {
@@ -30,12 +32,22 @@ NOT_HERE = "does not hold here"
 CLOSE = math.log(1.25)  # two periods within 25 % of each other are the same, as far as a band can tell
 
 
+class Shown(NamedTuple):
+    """A difference that a verdict was made of: of which systems, of which loss, and whether the future can touch it."""
+
+    systems: str
+    kind: str
+    gain: Gain
+    safe: bool
+
+
 @dataclass(frozen=True)
 class Finding:
-    """verdict: one of VERDICTS. ours: what our runs gave, in words and numbers."""
+    """verdict: one of VERDICTS. ours: what our runs gave, in words and numbers. shown: the differences among it."""
 
     verdict: str
     ours: str
+    shown: tuple[Shown, ...] = ()
 
 
 Judge = Callable[[Evidence], Finding]
@@ -45,10 +57,16 @@ def _both(e: Evidence, system: str) -> str:
     return f"`{system}` minus `{BASE}`: ordered {e.gain(system, 'ordered')}, honest {e.gain(system, 'honest')}"
 
 
-def _claimed(ordered: Gain, honest: Gain) -> str:
-    """The verdict on a claim that a loss is lower."""
+def _shown(e: Evidence, system: str, other: str = BASE, on: str = "") -> tuple[Shown, ...]:
+    """Both losses of a system minus those of another."""
+    name, causal = system + on if other == BASE else f"{system} minus {other}{on}", e.verdict(system) == "causal"
+    return tuple(Shown(name, kind, e.gain(system, kind, other), causal or kind == "honest") for kind in KINDS)
+
+
+def _claimed(ordered: Gain, honest: Gain, amount: float) -> str:
+    """The verdict on a claim that a loss is lower by an amount, of which half at least is to show."""
     if honest.counts:
-        return "holds"
+        return "holds" if -honest.mean >= amount / 2 else "holds in part"
     if ordered.counts:
         return "with the future only"
     return NOT_HERE if ordered.excluded else "undecided"
@@ -60,15 +78,19 @@ def _doubted(e: Evidence, system: str, finding: Finding, voids: dict[str, set[st
     voids: for each verdict the kinds of doubt (`Evidence.doubts`) that void it.
     """
     doubts = [said for kind, said in e.doubts(system).items() if kind in voids.get(finding.verdict, ())]
-    return Finding("undecided", f"{finding.ours}; but {' and '.join(doubts)}") if doubts else finding
+    if not doubts:
+        return finding
+    return replace(finding, verdict="undecided", ours=f"{finding.ours}; but {' and '.join(doubts)}")
 
 
-def gains(system: str) -> Judge:
-    """The system has a lower loss than the baseline."""
+def gains(system: str, key: str) -> Judge:
+    """The system has a lower loss than the baseline, by the amount that claims.json has under the key."""
 
     def judge(e: Evidence) -> Finding:
-        finding = Finding(_claimed(*(e.gain(system, kind) for kind in KINDS)), _both(e, system))
-        return _doubted(e, system, finding, {"holds": {"untrained", "idle"}, NOT_HERE: {"idle", "full"}})
+        verdict = _claimed(e.gain(system, "ordered"), e.gain(system, "honest"), amount(key))
+        finding = Finding(verdict, _both(e, system), _shown(e, system))
+        lower = {"untrained", "idle"}
+        return _doubted(e, system, finding, {"holds": lower, "holds in part": lower, NOT_HERE: {"idle", "full"}})
 
     return judge
 
@@ -79,7 +101,7 @@ def harms(system: str) -> Judge:
     def judge(e: Evidence) -> Finding:
         harm = -e.gain(system, "ordered")
         verdict = "holds" if harm.counts else NOT_HERE if harm.excluded else "undecided"
-        finding = Finding(verdict, _both(e, system))
+        finding = Finding(verdict, _both(e, system), _shown(e, system))
         return _doubted(e, system, finding, {"holds": {"idle"}, NOT_HERE: {"untrained", "idle"}})
 
     return judge
@@ -98,9 +120,11 @@ def changes_nothing(*systems: str) -> Judge:
         places = [(e, s, "") for s in systems]
         places += [(there, s, f" on {there.text}") for s in systems if s in there.systems]
         told, weighed = [], []
+        shown: list[Shown] = []
         for where, s, on in places:
             kind = where.safe_kind(s)
             gain, doubts = where.gain(s, kind), where.doubts(s)
+            shown += _shown(where, s, on=on)
             told.append(f"`{s}`{on} {kind} {gain}" + "".join(f", where {said}" for said in doubts.values()))
             void = {"idle", "full"} if gain.excluded else {"idle", "untrained"}
             weighed += [gain] * (not void & {*doubts})
@@ -109,7 +133,7 @@ def changes_nothing(*systems: str) -> Judge:
             verdict = "holds"
         elif any(g.counts for g in weighed):
             verdict = "holds in part" if any(g.excluded for g in weighed) else NOT_HERE
-        return Finding(verdict, f"minus `{BASE}`: {', '.join(told)}")
+        return Finding(verdict, f"minus `{BASE}`: {', '.join(told)}", tuple(shown))
 
     return judge
 
@@ -130,7 +154,7 @@ def ranks(*systems: str) -> Judge:
             verdict = "holds in part" if "lower" in steps["ordered"] else NOT_HERE
         ours = (f"`{a}` minus `{b}`: {', '.join(f'{kind} {found[kind][i]}' for kind in KINDS)}"
                 for i, (a, b) in enumerate(pairs))  # fmt: skip
-        return Finding(verdict, "; ".join(ours))
+        return Finding(verdict, "; ".join(ours), tuple(shown for pair in pairs for shown in _shown(e, *pair)))
 
     return judge
 
@@ -151,7 +175,8 @@ def best_of(systems: dict[str, str], best: str) -> Judge:
         losses = ", ".join(
             f"{label} {e.loss(s, 'ordered'):.2f} and {e.loss(s, 'honest'):.2f}" for label, s in systems.items()
         )
-        return Finding(verdict, f"ordered and honest loss: {losses}")
+        shown = tuple(shown for s in others for shown in _shown(e, systems[best], s))
+        return Finding(verdict, f"ordered and honest loss: {losses}", shown)
 
     return judge
 
@@ -223,7 +248,7 @@ def coverage_law(e: Evidence) -> Finding:
     covered = {s: bins for s in e.leaking() if (bins := e.coverage(s)) is not None}
     if len(covered) < 6:
         raise NoRun(f"a rank correlation of {len(covered)} systems that leak says nothing: it takes six")
-    rho = spearman([*covered.values()], [e.owed(s) for s in covered])
+    rho = spearman([*covered.values()], [e.dependence(s) for s in covered])
     chance = 1.96 / math.sqrt(len(covered) - 1)
     verdict = "holds" if rho > chance else "undecided" if rho > 0 else NOT_HERE
     ours = f"rank correlation {rho:+.2f} over {len(covered)} leaking systems; by chance within ± {chance:.2f}"
@@ -248,12 +273,10 @@ def gap_rule(e: Evidence) -> Finding:
     if not any(total for _, _, total in score):
         raise NoRun("no recorded run with a verdict")
     verdict = "undecided"
-    if all(right == total for right, _, total in score):
-        verdict = "holds"
-    elif any(right and not wrong for right, wrong, _ in score):
-        verdict = "holds in part"
-    elif any(wrong for _, wrong, _ in score):
+    if any(wrong for _, wrong, _ in score):
         verdict = NOT_HERE
+    elif all(right == total for right, _, total in score):
+        verdict = "holds"
     return Finding(verdict, "; ".join(ours))
 
 

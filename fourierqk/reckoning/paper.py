@@ -1,12 +1,13 @@
 """The paper's numbers, as it states them: the book's claims.json."""
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from fourierqk.checks import unknown_name
 
-__all__ = ["paper", "stated"]
+__all__ = ["amount", "paper", "stated"]
 
 SHAPE = '{"key": {"text": "...", "source": "..."}}'
 
@@ -40,3 +41,10 @@ def paper(key: str, numbers: Mapping[str, str] | None = None) -> str:
     if key not in known:
         raise ValueError(unknown_name("claim", key, known))
     return known[key]
+
+
+def amount(key: str) -> float:
+    """The first number in what the paper states under a key, say 0.443 of "0.443 nats". ValueError: there is none."""
+    if (found := re.search(r"\d+(?:\.\d+)?", paper(key))) is None:
+        raise ValueError(f"the claim {key!r} states no number: {paper(key)!r}")
+    return float(found[0])

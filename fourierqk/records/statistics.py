@@ -1,48 +1,101 @@
 """What differs between recorded runs, seed by seed, and how much of it may be chance."""
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from statistics import NormalDist, fmean, variance
+from typing import Any, NamedTuple
 
-__all__ = ["compare", "t_quantile"]
-
+__all__ = ["Interval", "compare", "holm", "interval", "t_quantile"]
 
 def compare(
     runs: Iterable[dict[str, Any]], base: Iterable[dict[str, Any]], kind: str = "honest"
 ) -> dict[str, Any] | None:
-    """The loss of some runs minus that of others, paired by seed: {"values", "mean", "low", "high"}, nats per token.
+    """The loss of some runs minus that of others, paired by seed, in nats per token; None where no seed is in both.
 
-    low, high: Student's 95 % interval of the mean over seeds, None with fewer than two pairs: the spread of trainings.
-    The error over windows is another thing, and stands beside each loss. None where no seed is in both. ValueError
-    where either side has a seed twice.
+    values, mean: of the seeds. seeds_se, windows_se: standard errors of the mean, over trainings and over the windows
+    that all of them share. low, high, p: 95 % `interval` of both errors together, and the chance of a mean so far
+    from 0. Of a single pair seeds_se, low, high and p are None. ValueError where either side has a seed twice.
     """
-    ours, theirs = (_by_seed(side, kind) for side in (runs, base))
-    d = [ours[seed] - theirs[seed] for seed in ours if seed in theirs]
-    if not d:
+    ours, theirs = (_by_seed(side) for side in (runs, base))
+    pairs = [(ours[seed]["losses"], theirs[seed]["losses"]) for seed in ours if seed in theirs]
+    if not pairs:
         return None
-    n, mean = len(d), sum(d) / len(d)
-    found = {"values": d, "mean": mean, "low": None, "high": None}
-    if n > 1:
-        half = t_quantile(n - 1) * math.sqrt(sum((x - mean) ** 2 for x in d) / (n - 1) / n)
-        found |= {"low": mean - half, "high": mean + half}
-    return found
+    d = [a[kind]["mean"] - b[kind]["mean"] for a, b in pairs]
+    windows = math.sqrt(fmean(_windows_se(a, kind) ** 2 + _windows_se(b, kind) ** 2 for a, b in pairs))
+    found = {"values": d, "mean": fmean(d), "seeds_se": None, "windows_se": windows}
+    if len(d) == 1:
+        return {**found, "low": None, "high": None, "p": None}
+    seeds = math.sqrt(variance(d) / len(d))
+    return {**found, "seeds_se": seeds, **interval(fmean(d), seeds, len(d) - 1, windows)._asdict()}
 
 
-def _by_seed(runs: Iterable[dict[str, Any]], kind: str) -> dict[int, float]:
-    """The loss of each seed."""
-    found: dict[int, float] = {}
+def _by_seed(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
     for r in runs:
         if r["seed"] in found:
             raise ValueError(f"two records of {r.get('system')}, seed {r['seed']}, in one comparison: leave one out")
-        found[r["seed"]] = r["losses"][kind]["mean"]
+        found[r["seed"]] = r
     return found
 
 
-def t_quantile(df: int) -> float:
-    """The 97.5 % quantile of Student's t with a whole number of degrees of freedom, by bisection of its closed form."""
+def _windows_se(losses: Mapping[str, Any], kind: str) -> float:
+    """The standard error of a loss over windows; of its distance to the oracle where that is known.
+
+    Two systems are evaluated on the same windows, and what is hard there for the oracle is hard for both.
+    """
+    floor = losses.get("floor") if kind == "ordered" else losses[kind].get("floor")
+    return (floor or losses[kind])["se"]
+
+
+class Interval(NamedTuple):
+    """A 95 % interval of a mean, and the chance of a mean at least so far from 0 if nothing differed."""
+
+    low: float
+    high: float
+    p: float
+
+
+def interval(mean: float, seeds_se: float, df: int, windows_se: float) -> Interval:
+    """Of a mean with two independent errors: over seeds, with df degrees of freedom, and over windows, well known.
+
+    Half its width is the root of the sum of squares of both halves, Student's over seeds and the normal one over
+    windows: never narrower than either. p is one minus the level at which the interval would end at 0.
+    """
+
+    def half(p: float) -> float:
+        q = 1 - p / 2
+        return math.hypot(t_quantile(df, q) * seeds_se, NormalDist().inv_cdf(q) * windows_se)
+
+    reach = half(0.05)
+    return Interval(mean - reach, mean + reach, _falls_to(half, abs(mean)))
+
+
+def _falls_to(f: Callable[[float], float], value: float) -> float:
+    """Where in (0, 1) a falling function that ends at 0 has a value, by bisection; at least 1e-12."""
+    low, high = 1e-12, 1.0
+    while high - low > 1e-6 * high:
+        middle = math.sqrt(low * high)  # chances span decades
+        low, high = (middle, high) if f(middle) >= value else (low, middle)
+    return high
+
+
+def holm(chances: Mapping[str, float], level: float = 0.05) -> list[str]:
+    """The names whose differences remain when there are many (Holm 1979): at most `level` chance of one false one."""
+    left = []
+    for i, name in enumerate(sorted(chances, key=lambda name: chances[name])):
+        if chances[name] > level / (len(chances) - i):
+            break
+        left.append(name)
+    return left
+
+
+def t_quantile(df: int, q: float = 0.975) -> float:
+    """A quantile in (0.5, 1) of Student's t with a whole number of degrees of freedom: bisection of its closed form."""
     low, high = 0.0, 20.0
-    while high - low > 1e-10:
+    while _within(high, df) < 2 * q - 1:
+        low, high = high, 2 * high
+    while high - low > 1e-10 * max(1.0, low):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, df) < 0.95 else (low, middle)
+        low, high = (middle, high) if _within(middle, df) < 2 * q - 1 else (low, middle)
     return low
 
 

@@ -17,6 +17,7 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each system, in types that JSON knows: what its seeds measured, and how they compare with base-dot.
 
     losses: for each kind the value of every seed, their mean, and the standard errors over windows, one a seed.
+    above_oracle: the same of the honest loss minus what the oracle pays for the same tokens; None where nobody knows.
     against_base: `compare` of the honest losses. Runs of several texts or sizes make rows of their own. ValueError
     where two records are of one run.
     """
@@ -51,6 +52,7 @@ def _row(runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, An
     return {
         "seeds": [r["seed"] for r in runs],
         "losses": losses,
+        "above_oracle": _above_oracle(runs),
         "against_base": compare(runs, base) if own else None,
         "below_floor": sum(f["below"] for f in floors) if all(floors) else None,
         "audit": [r["audit"]["verdict"] for r in runs],
@@ -60,15 +62,25 @@ def _row(runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, An
 
 
 def _loss(runs: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    values = [r["losses"][kind]["mean"] for r in runs]
-    return {"values": values, "mean": sum(values) / len(values), "se": [r["losses"][kind]["se"] for r in runs]}
+    return _values([(r["losses"][kind]["mean"], r["losses"][kind]["se"]) for r in runs])
+
+
+def _values(pairs: list[tuple[float, float]]) -> dict[str, Any]:
+    """Of (value, standard error over windows), one a seed."""
+    values = [value for value, _ in pairs]
+    return {"values": values, "mean": sum(values) / len(values), "se": [se for _, se in pairs]}
+
+
+def _above_oracle(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
+    floors = [r["losses"]["honest"].get("floor") for r in runs]
+    return _values([(f["difference"], f["se"]) for f in floors]) if all(floors) else None
 
 
 HEAD = ("system", "seeds", *LOSSES, f"honest - {BASE}", "audit")
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """A row in words: losses as mean and range over the seeds, the difference with its interval over seeds."""
+    """A row in words: losses as mean and range over the seeds, the difference with its interval."""
     d = row["against_base"]
     difference = "" if d is None else f"{d['mean']:+.3f}"
     if d and d["low"] is not None:
@@ -112,15 +124,17 @@ def markdown(table: list[dict[str, Any]]) -> str:
 
 
 def by_seed(table: list[dict[str, Any]]) -> str:
-    """The honest loss of every seed as Markdown, the difference to base-dot with its interval over seeds, the audit.
+    """The honest loss of every seed as Markdown, the difference to base-dot with its interval, the audit.
 
-    The standard error is the largest one over windows among the seeds: a thing apart from the spread over seeds.
+    Where the oracle of the text is known, the losses are those above what it pays for the same tokens. The standard
+    error is the largest one over windows among the seeds; the interval holds both, windows and seeds.
     """
     seeds = sorted({seed for row in table for seed in row["seeds"]})
-    head = ["system", *(f"seed {s}" for s in seeds), "s.e. over windows", f"minus `{BASE}`", "95 % over seeds", "audit"]
+    what = "above_oracle" if all(row["above_oracle"] for row in table) else None
+    head = ["system", *(f"seed {s}" for s in seeds), "s.e. over windows", f"minus `{BASE}`", "95 % interval", "audit"]
     lines = [head, ["---"] * len(head)]
     for row in table:
-        loss, d = row["losses"]["honest"], row["against_base"]
+        loss, d = row[what] if what else row["losses"]["honest"], row["against_base"]
         values = dict(zip(row["seeds"], loss["values"], strict=True))
         mean = f"{d['mean']:+.3f}" if d else ""
         interval = f"{d['low']:+.3f} to {d['high']:+.3f}" if d and d["low"] is not None else ""
@@ -133,17 +147,21 @@ def by_seed(table: list[dict[str, Any]]) -> str:
 def table(runs: Mapping[str, list[dict[str, Any]]]) -> str:
     """A study as a Markdown table, a row a system: losses in nats per token, mean and range over its seeds.
 
-    The floor is left out where it is unknown: only `verse` has one. `markdown` shows more.
+    What the oracle pays is left out where it is unknown: only `verse` has one. `markdown` shows more.
     """
     floor = all(r["losses"].get("floor") for records in runs.values() for r in records)
+    oracle = all(_above_oracle(records) for records in runs.values())
 
     def row(system: str, records: list[dict[str, Any]]) -> str:
+        above = _above_oracle(records)
+        excess = [_spread(above["values"], 3)] if oracle and above else []
         below = [f"{sum(r['losses']['floor']['below'] for r in records)} of {len(records)}"] if floor else []
         verdict = "/".join(sorted({r["audit"]["verdict"] for r in records}))
         losses = [_spread([r["losses"][loss]["mean"] for r in records], 2) for loss in ("ordered", "honest")]
-        return f"| {' | '.join([f'`{system}`', *losses, *below, verdict])} |"
+        return f"| {' | '.join([f'`{system}`', *losses, *excess, *below, verdict])} |"
 
-    names = ["system", "ordered loss", "honest loss", *["runs below the floor"] * floor, "audit"]
+    more = [*["honest loss above the oracle"] * oracle, *["runs below the floor"] * floor]
+    names = ["system", "ordered loss", "honest loss", *more, "audit"]
     head = f"| {' | '.join(names)} |\n{'|---' * len(names)}|"
     return "\n".join([head, *(row(*item) for item in runs.items())])
 

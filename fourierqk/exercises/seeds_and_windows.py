@@ -1,0 +1,31 @@
+"""Checkers of the chapter on seeds and windows."""
+import math
+
+from fourierqk.exercises import checker, numeric
+
+__all__ = ["far_apart", "half_width"]
+
+
+@checker
+def half_width(answer: float) -> str | None:
+    """Half of Student's 95 % interval of -0.05, -0.03, -0.01: 4.303 * 0.02 / sqrt(3)."""
+    error = 0.02 / math.sqrt(3)
+    wrong = {
+        1.96 * error: "1.96 is the point of the normal distribution, right for many seeds. For three take 4.303.",
+        4.303 * 0.02: "that is for one seed more. The mean of three varies less: divide by the square root of 3.",
+        error: "that is the standard error of the mean. The interval is 4.303 times as wide.",
+        4.303 * error * math.sqrt(2 / 3):
+            "divide the squares by n - 1 = 2, since the mean was taken from the same three values.",
+        2 * 4.303 * error: "that is the whole interval. To either side of the mean there is half of it.",
+    }  # fmt: skip
+    otherwise = "take 4.303 times the standard deviation over the square root of 3."
+    return numeric(answer, 4.303 * error, wrong, otherwise, rel_tol=0.01)
+
+
+@checker
+def far_apart(answer: float) -> str | None:
+    """The distance of 0.608 and 0.236 in standard deviations of 0.019: 19.6."""
+    distance = 0.608 - 0.236
+    wrong = {distance: "that is the distance in nats. Divide by the standard deviation."}
+    right = (distance / 0.019, -distance / 0.019)
+    return numeric(answer, right, wrong, "divide the distance of the two numbers by 0.019.", rel_tol=3e-2)
