@@ -47,6 +47,7 @@ NUMBERS = {
     "entropy_floor.coin_rate": math.log(2) / 2,
     "seeds_and_windows.half_width": 4.303 * 0.02 / 3**0.5,
     "seeds_and_windows.far_apart": 19.6,
+    "seeds_and_windows.remain": 2,
     "shuffled_gap.modest_gap": 0,
     "audit_your_model.exit_status": 3,
     "audit_your_model.long_enough": 512,
@@ -64,7 +65,10 @@ VECTORS = {
     "one_frequency.dc_attention": [0.25, 0.25, 0.25, 0.25],
     "controls.ranks": [32, 20],
 }
-WORDS = {"entropy_floor.which_test": "audit", "reckoning.verdict_word": "with the future only"}
+WORDS = {
+    "entropy_floor.which_test": "audit", "reckoning.verdict_word": "with the future only",
+    "reckoning.no_gain": "holds", "reckoning.gain_over_what": "undecided",
+}  # fmt: skip
 
 
 def gaussian(f, freq, width):
@@ -588,6 +592,15 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (4.303 * 0.02 * (2 / 3) ** 0.5 / 3**0.5, "n - 1"),
         (2 * 4.303 * 0.02 / 3**0.5, "whole interval"),
         (0.03, "4.303 times"),
+    ],
+    "seeds_and_windows.remain": [(4, "taken alone"), (1, "0.05 / 3"), (3, "0.05 / 2"), (0, "order them")],
+    "reckoning.no_gain": [
+        ("undecided", "room for one"), ("does not hold here", "does not count"), ("not tested", "excluded"),
+        (1, "one of"),
+    ],
+    "reckoning.gain_over_what": [
+        ("does not hold here", "a table of counts"), ("holds", "look at the baseline"), ("not tested", "three doubts"),
+        (1, "one of"),
     ],
     "seeds_and_windows.far_apart": [(0.372, "in nats"), (3.2, "by 0.019")],
     "reckoning.verdict_word": [

@@ -1,9 +1,9 @@
 """Checkers of the chapter on seeds and windows."""
 import math
 
-from fourierqk.exercises import checker, numeric
+from fourierqk.exercises import checker, numeric, whole
 
-__all__ = ["far_apart", "half_width"]
+__all__ = ["far_apart", "half_width", "remain"]
 
 
 @checker
@@ -29,3 +29,14 @@ def far_apart(answer: float) -> str | None:
     wrong = {distance: "that is the distance in nats. Divide by the standard deviation."}
     right = (distance / 0.019, -distance / 0.019)
     return numeric(answer, right, wrong, "divide the distance of the two numbers by 0.019.", rel_tol=3e-2)
+
+
+@checker
+def remain(answer: int) -> str | None:
+    """How many of the chances 0.001, 0.015, 0.03, 0.04 remain by Holm's method: 2."""
+    wrong = {
+        4: "that many are below 0.05, each taken alone.",
+        1: "that many are below 0.05 / 4. After the first one three are left: compare the next with 0.05 / 3.",
+        3: "the third is 0.03. With two left it must be below 0.05 / 2.",
+    }
+    return whole(answer, 2, wrong, "compare with 0.05 / 4, 0.05 / 3, and so on, and stop at the first above.")
