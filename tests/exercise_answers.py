@@ -593,7 +593,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (2 * 4.303 * 0.02 / 3**0.5, "whole interval"),
         (0.03, "4.303 times"),
     ],
-    "seeds_and_windows.remain": [(4, "taken alone"), (1, "0.05 / 3"), (3, "0.05 / 2"), (0, "order them")],
+    "seeds_and_windows.remain": [(4, "taken alone"), (1, "0.05 / 3"), (3, "0.05 / 2"), (0, "stop at the first")],
     "reckoning.no_gain": [
         ("undecided", "room for one"), ("does not hold here", "does not count"), ("not tested", "excluded"),
         (1, "one of"),
