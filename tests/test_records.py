@@ -32,15 +32,15 @@ from fourierqk.storage import write_json
 from fourierqk.studies.design import STUDIES
 from fourierqk.zoo import system
 
-SEEDS = {"verse-tiny": 3, "shakespeare-small": 3, "shakespeare-small-once": 1}
-RUNS = [(name, run) for name in SEEDS for runs in study(name).values() for run in runs]
+RECORDED = ("verse-tiny", "shakespeare-small", "shakespeare-small-once", "causal-verse", "causal-shakespeare")
+RUNS = [(name, run) for name in RECORDED for runs in study(name).values() for run in runs]
 VERSE = [run for name, run in RUNS if name == "verse-tiny"]
 SHAKESPEARE = "fa03e609cfc0769eb1fa73fb4e81239fee0c6e9ab0608c549b0a742a25535493"  # of the ids and the vocabulary
 
 each_run = pytest.mark.parametrize(
     ("of", "run"), [pytest.param(n, r, id=f"{n}, {r['system']}-s{r['seed']}") for n, r in RUNS]
 )
-each_study = pytest.mark.parametrize("name", SEEDS)
+each_study = pytest.mark.parametrize("name", RECORDED)
 
 
 @each_run
@@ -55,7 +55,7 @@ def test_a_record_is_of_a_commit_without_changes_and_of_the_run_it_names(of, run
 @each_study
 def test_a_study_is_of_one_text(name):
     (corpus,) = {(r["corpus"]["name"], r["corpus"]["sha256"]) for of, r in RUNS if of == name}
-    assert corpus == (("verse", verse().sha256) if name == "verse-tiny" else ("shakespeare", SHAKESPEARE))
+    assert corpus == (STUDIES[name].corpus, verse().sha256 if STUDIES[name].corpus == "verse" else SHAKESPEARE)
 
 
 def test_the_records_of_verse_know_its_entropy_rate():
@@ -66,8 +66,7 @@ def test_the_records_of_verse_know_its_entropy_rate():
 @each_study
 def test_a_study_has_all_its_systems_and_seeds(name):
     seeds = {s: [r["seed"] for r in runs] for s, runs in study(name).items()}
-    assert seeds == {s: list(range(SEEDS[name])) for s in STUDIES[name].systems}
-    assert SEEDS[name] == STUDIES[name].seeds
+    assert seeds == {s: list(range(STUDIES[name].seeds)) for s in STUDIES[name].systems}
 
 
 @each_run
