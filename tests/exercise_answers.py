@@ -37,7 +37,6 @@ NUMBERS = {
     "four_frequencies.same_start": 1,
     "causal_filters.in_a_row": 79,
     "causal_filters.slow_taps": 112,
-    "causal_filters.apart": 15,
     "where_it_gets_in.never_moved": 0,
     "where_it_gets_in.enough_zeros": 5,
     "where_it_gets_in.tokens_ahead": 18,
@@ -61,6 +60,7 @@ SETS = {
     "causality_audit.proof_positions": {3, 4},
 }
 VECTORS = {
+    "causal_filters.both_late": [34, 19, 25],
     "price_of_causality.three_taps": [0.5, 0, -0.5],
     "one_frequency.dc_attention": [0.25, 0.25, 0.25, 0.25],
     "controls.ranks": [32, 20],
@@ -512,7 +512,11 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (64, "one cycle"), (128, "one cycle"), (157, "square of the weight"), (61, "hold"), (1000, "hold"),
         (0, "from 1"), (99.5, "whole numbers"),
     ],
-    "causal_filters.apart": [(9, "as late"), (34, "one of the two"), (19, "one of the two"), (40, "40 - 6")],
+    "causal_filters.both_late": [
+        ([40, 25, 25], "an earlier token"), ([34, 19, 19], "not filtered"), ([34, 25, 25], "like the query"),
+        ([40, 19, 25], "like the key"), ([46, 31, 25], "*before*"), ([34, 19, 40], "the listener"),
+        ([34, 19, 15], "act on values"), (15, "3 tokens"),
+    ],
     "where_it_gets_in.never_moved": [(15, "one more"), (1, "tokens 0 and 1"), (16, "0 to 15"), (13, "first row")],
     "where_it_gets_in.enough_zeros": [(16, "fewer"), (6, "lag 0 stays"), (21, "padded text"), (4, "silent")],
     "where_it_gets_in.tokens_ahead": [

@@ -4,9 +4,9 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, fits, number, reply, whole
+from fourierqk.exercises import checker, fits, number, reply, vector, whole
 
-__all__ = ["apart", "in_a_row", "slow_taps", "stop_dc"]
+__all__ = ["both_late", "in_a_row", "slow_taps", "stop_dc"]
 
 
 @checker
@@ -57,10 +57,16 @@ def slow_taps(answer: int) -> str | None:
 
 
 @checker
-def apart(answer: int) -> str | None:
-    """Query at 40 and key at 25, both 6 tokens late: what matches lies 15 tokens apart."""
+def both_late(answer) -> str | None:
+    """Query at 40 and key at 25, both 6 tokens late: they tell of 34 and 19, and the value is that of 25."""
+    got = tuple(vector(answer, 3, "tokens: the query's, the key's, the value's").tolist())
     wrong = {
-        (9, 21, 3, 27): "the key is as late as the query. Take the delay off both.",
-        (34, 19): "that is where one of the two passages lies. How far apart are they?",
+        (40, 25, 25): "a filter that is late describes an earlier token than the one where it stands.",
+        (34, 19, 19): "values are not filtered, so they are not late. Attention hands over what stands at the key.",
+        (34, 25, 25): "the key is filtered like the query, and as late.",
+        (40, 19, 25): "the query is filtered like the key, and as late.",
+        (46, 31, 25): "late means that the output at a token tells of one *before* it: take the delay off.",
+        (34, 19, 40): "the value comes from the token that is listened to, not from the listener.",
     }
-    return whole(answer, 15, wrong, "the query at 40 tells of token 40 - 6, the key at 25 of token 25 - 6.")
+    otherwise = "the query at 40 tells of token 40 - 6, the key at 25 of token 25 - 6. Does a filter act on values?"
+    return None if got == (34, 19, 25) else wrong.get(got, otherwise)
