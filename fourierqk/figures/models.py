@@ -138,7 +138,7 @@ MARKS = {
 }
 
 
-def forest(rows: Mapping[str, Sequence[Any]], xlabel: str = "loss minus the other's (nats per token)") -> go.Figure:
+def forest(rows: Mapping[str, Sequence[Any]], xlabel: str = "nats per token") -> go.Figure:
     """Differences of losses with their 95 % intervals, several a row: a forest plot.
 
     rows: differences by label (`reckoning.Shown`). Red crosses are losses that the future can touch, blue marks those
