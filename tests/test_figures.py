@@ -389,7 +389,9 @@ def test_gains_draws_every_seed_its_mean_and_the_interval_it_was_given():
 
 
 def test_forest_draws_red_what_the_future_can_touch():
-    touched, causal, honest = FIGURES["forest"]().data
+    fig = FIGURES["forest"]()
+    touched, causal, honest = fig.data
+    assert fig.layout.yaxis.zeroline is False  # the line at 0 is that of the differences
     assert (touched.marker.color, touched.marker.symbol, list(touched.x)) == (draw.FUTURE, "x", [-0.9])
     assert {causal.marker.color, honest.marker.color} == {draw.PAST} and list(honest.x) == [0.2, -0.2]
     assert list(causal.x) == [-0.1] and list(causal.error_x.array) == pytest.approx([0.05])

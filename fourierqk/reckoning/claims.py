@@ -132,14 +132,14 @@ CLAIMS = (
         "DC alone harms",
         "a filter that passes DC alone harms (follow-up: ends at {})",
         "one-frequency",
-        judges.harms("dc"),
+        judges.harms("dc", "followup_dc"),
         "followup_dc",
     ),
     Claim(
         "Nyquist alone harms",
         "one that passes the Nyquist frequency alone harms (follow-up: {})",
         "one-frequency",
-        judges.harms("nyquist"),
+        judges.harms("nyquist", "followup_nyquist"),
         "followup_nyquist",
     ),
     Claim(

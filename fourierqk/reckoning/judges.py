@@ -21,7 +21,7 @@ __all__ = [
 
 VERDICTS = {
     "holds": "our runs show it; a gain must show in a loss that the future cannot touch",
-    "holds in part": "it holds of some systems, readings or texts, and not of all",
+    "holds in part": "it holds of some systems, readings or texts and not of all, or by less than half the amount",
     "with the future only": "our ordered losses show it, and our honest losses do not",
     "does not hold here": "our runs, at their scale, show something else",
     "undecided": "our runs cannot tell",
@@ -29,6 +29,7 @@ VERDICTS = {
 }
 KINDS = ("ordered", "honest")
 NOT_HERE = "does not hold here"
+PADDED = "fourier-qk-padded"  # look-ahead without wrap-round
 CLOSE = math.log(1.25)  # two periods within 25 % of each other are the same, as far as a band can tell
 
 
@@ -95,14 +96,21 @@ def gains(system: str, key: str) -> Judge:
     return judge
 
 
-def harms(system: str) -> Judge:
-    """The system has a higher loss than the baseline, in the loss that the paper reports; less than WORTH is none."""
+def harms(system: str, key: str | None = None) -> Judge:
+    """The system has a higher loss than the baseline, in the loss that the paper reports; less than WORTH is none.
+
+    key: of the loss at which the system ends in claims.json, where it states one; half of that harm at least is to
+    show. A baseline that learned little can hide a harm and cannot make one: a harm that shows is not doubted.
+    """
+    half = (amount(key) - amount("paper_base_dot")) / 2 if key else 0.0
 
     def judge(e: Evidence) -> Finding:
         harm = -e.gain(system, "ordered")
-        verdict = "holds" if harm.counts else NOT_HERE if harm.excluded else "undecided"
+        verdict = NOT_HERE if harm.excluded else "undecided"
+        if harm.counts:
+            verdict = "holds" if -harm.mean >= half else "holds in part"
         finding = Finding(verdict, _both(e, system), _shown(e, system))
-        return _doubted(e, system, finding, {"holds": {"idle"}, NOT_HERE: {"untrained", "idle"}})
+        return _doubted(e, system, finding, {NOT_HERE: {"untrained", "idle"}})
 
     return judge
 
@@ -214,12 +222,21 @@ def causal(*readings: str) -> Judge:
 
 
 def look_ahead(e: Evidence) -> Finding:
-    """Far from both ends the boundary has no say: what is gained there beyond the honest loss comes by the kernel."""
+    """Far from both ends the boundary has little say: what is gained there beyond the honest loss comes by the kernel.
+
+    Where the same band was trained on zero-padded text (`PADDED`, elsewhere), nothing wraps round and the boundary has
+    no say at all: it too must gain, in the loss that the future can touch and not in the honest one.
+    """
     d, whole, honest = e.middle("fourier-qk"), e.gain("fourier-qk", "ordered").mean, e.gain("fourier-qk", "honest").mean
-    verdict = "holds" if d < min(0.0, honest) - WORTH else "undecided"
+    found = [d < min(0.0, honest) - WORTH]
     where = f"{d:+.2f} in the middle third of the window, far from both ends, {whole:+.2f} in all"
-    ours = f"`fourier-qk` minus `{BASE}`: {where}"
-    return Finding(verdict, ours)
+    ours = [f"`fourier-qk` minus `{BASE}`: {where}"]
+    there = Evidence(e.elsewhere)
+    if PADDED in there.systems:
+        ordered, safe = (there.gain(PADDED, kind) for kind in KINDS)
+        found.append(ordered.counts and not safe.counts)
+        ours.append(f"where nothing wraps round, `{PADDED}` on {there.text}: ordered {ordered}, honest {safe}")
+    return Finding("holds" if all(found) else "undecided", "; ".join(ours))
 
 
 def periods(claimed: tuple[float, ...]) -> Judge:
