@@ -1,5 +1,6 @@
 """The losses against an independent restatement in numpy, and against models whose losses are known in closed form."""
 import math
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -127,6 +128,23 @@ def test_the_excess_of_the_true_chances_is_nothing(kind) -> None:
     for other, says in ((c.shuffled(0), "no known entropy"), (replace(c, name="other"), "no floor on 'other'")):
         with pytest.raises(ValueError, match=says):
             excess(loss, other)
+
+
+@pytest.mark.parametrize(("kind", "last"), [(ordered_loss, False), (honest_loss, True)])
+def test_the_excess_on_verse_is_that_by_hand(kind, last) -> None:
+    """A table of pairs, on windows drawn anew: its nats minus the oracle's, at the tokens that are predicted."""
+    c, length = verse(), 128
+    train, val, oracle = c.train.numpy(), c.val.numpy(), c.oracle.numpy()
+    counts = np.ones((len(c.vocab), len(c.vocab)))
+    np.add.at(counts, (train[:-1], train[1:]), 1)
+    log = np.log(counts / counts.sum(1, keepdims=True))
+    u = random.Random("windows of 1").random
+    at = np.array([int(u() * (len(val) - length)) for _ in range(300)])[:, None] + np.arange(length)
+    d = -log[val[at], val[at + 1]] - oracle[at + 1]
+    d = d[:, -1] if last else d.mean(1)
+    found = excess(kind(lambda ids: torch.from_numpy(log)[ids], c, length, windows=300), c)
+    assert found.mean == pytest.approx(d.mean(), abs=1e-6)
+    assert found.se == pytest.approx(d.std(ddof=1) / 300**0.5, abs=1e-6)
 
 
 def test_losses_at_other_positions_are_not_paired() -> None:
