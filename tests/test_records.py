@@ -141,6 +141,16 @@ def test_an_interval_holds_the_errors_over_seeds_and_over_windows(seeds_se, df, 
     assert interval(0.0, seeds_se, df, windows_se).p == pytest.approx(1)
 
 
+@pytest.mark.parametrize("windows_se", [0.1, 1.0, 10.0])  # beside one of 1 over seeds
+def test_an_interval_misses_no_more_often_than_it_says_and_less_often_where_both_errors_are_alike(windows_se):
+    rng, seeds, n = np.random.default_rng(0), 3, 1000
+    d = rng.normal(0, seeds**0.5, (n, seeds)) + rng.normal(0, windows_se, (n, 1))
+    found = [interval(m, s, seeds - 1, windows_se) for m, s in zip(d.mean(1), scipy.stats.sem(d, axis=1), strict=True)]
+    missed = sum(low > 0 or high < 0 for low, high, _ in found)
+    assert missed < 35 if windows_se == 1 else 30 < missed < 65
+    assert missed == sum(p < 0.05 for *_, p in found)
+
+
 def test_holm_keeps_what_stands_when_there_are_many():
     assert holm({"a": 0.012, "b": 0.04, "c": 0.001, "d": 0.03}) == ["c", "a"]  # against .05 / 4, / 3, / 2
     assert holm({"a": 0.04}) == ["a"] and holm({"a": 0.04, "b": 0.04}) == [] == holm({})
