@@ -9,7 +9,7 @@ from fourierqk.data import words
 from fourierqk.data.corpus import Corpus, shakespeare, text
 from fourierqk.losses import ordered_loss
 
-PROSE = "To be, or not to be: that's the question.\n\tDon't ask 'twas it 42 times -- ask twice, ask it TWICE!\r\n" * 12
+PROSE = "To be, or not to be: that's the question.\n\tDon't ask 'twas it 42 times -- ask twice, ask it TWICE! \n" * 12
 RARE = "Äpfel und Birnen, ﬁn e\u0301tude \U0001f600 x_y 3rd o'clock o’clock ''quoted'' "
 ALPHABET = PROSE[:103] + RARE
 
