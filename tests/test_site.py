@@ -67,6 +67,7 @@ def test_page(address, desk, name):
         assert not view.page.evaluate(MUTE), "figures or images without a text for those who cannot see them"
         assert not view.page.locator(".MathJax_Error, mjx-merror").count(), "a formula that MathJax cannot read"
         assert not (grave := accessibility(view.page)), grave
+        view.page.add_style_tag(content="* { transition: none !important }")  # colours change at once, not in a while
         view.page.emulate_media(color_scheme="dark")
         view.page.wait_for_function(f"{THEME} === 'dark'")
         settle(view.page)
