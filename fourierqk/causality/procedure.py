@@ -53,8 +53,14 @@ def audit(
     thousands (`text` helps where real text has it); a branch that is switched off inside an opaque function, or by a
     frozen weight or a buffer (trainable weights are drawn anew in a copy); a leak that needs a longer text than was
     tried, or, beyond `positions` tokens, one between two neighbours; a code that another rounding would change
-    (chaos); a maximum over a whole batch that no probe exceeds. ValueError: the model fails, returns something other
-    than logits, or no number at all.
+    (chaos); a maximum over a whole batch that no probe exceeds.
+
+    Error rates, measured by benchmarks/audit_rates.py on one machine: 45 random compositions, 23 of them clean,
+    under 17 settings of instruction sets, threads, orders of summation and transforms. Of 364 audits of clean ones
+    none was inconclusive and none a leak; of 335 of leaking ones none was called causal. The compositions repeat from
+    setting to setting, so of others up to 15 % could still err (95 %).
+
+    ValueError: the model fails, returns something other than logits, or no number at all.
     """
     ask = Question(vocab_size, length, draws, seed, text, positions, every)
     check_model(model, kwargs)
