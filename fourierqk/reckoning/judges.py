@@ -102,12 +102,12 @@ def harms(system: str, key: str | None = None) -> Judge:
     key: of the loss at which the system ends in claims.json, where it states one; half of that harm at least is to
     show. A baseline that learned little can hide a harm and cannot make one: a harm that shows is not doubted.
     """
-    half = (amount(key) - amount("paper_base_dot")) / 2 if key else 0.0
 
     def judge(e: Evidence) -> Finding:
         harm = -e.gain(system, "ordered")
         verdict = NOT_HERE if harm.excluded else "undecided"
         if harm.counts:
+            half = (amount(key) - amount("paper_base_dot")) / 2 if key else 0.0
             verdict = "holds" if -harm.mean >= half else "holds in part"
         finding = Finding(verdict, _both(e, system), _shown(e, system))
         return _doubted(e, system, finding, {NOT_HERE: {"untrained", "idle"}})
