@@ -15,7 +15,7 @@ from fourierqk.causality.movement import Bench, Movement, probe
 from fourierqk.causality.probes import Plan
 from fourierqk.causality.subject import Subject
 
-__all__ = ["SEVERITY", "Audit", "brief", "conclude", "conclude_rows", "merge"]
+__all__ = ["Audit", "brief", "conclude", "conclude_rows", "gravity", "merge"]
 
 SEVERITY = ("causal", "inconclusive", "leaks")
 WAYS = {"eval": "in eval mode", "train": "in training mode", "batch": "across the rows of a batch"}
@@ -183,8 +183,8 @@ def _paths(found: list[Location]) -> tuple[str, ...]:
 
 def merge(found: dict[int, Audit], others: list[Audit], says: list[str]) -> Audit:
     """The gravest answer of all that was asked, at several lengths and along other axes, with a word on the others."""
-    tokens = max(found.values(), key=_gravity)
-    worst = max((tokens, *others), key=_gravity)
+    tokens = max(found.values(), key=gravity)
+    worst = max((tokens, *others), key=gravity)
     evidence = worst.evidence
     if worst is not tokens:
         evidence += tuple(f"{WAYS[tokens.way]}, {e}" for e in tokens.evidence)
@@ -200,7 +200,8 @@ def merge(found: dict[int, Audit], others: list[Audit], says: list[str]) -> Audi
     )
 
 
-def _gravity(answer: Audit) -> int:
+def gravity(answer: Audit) -> int:
+    """How much an answer weighs among others: a leak most."""
     return SEVERITY.index(answer.verdict)
 
 

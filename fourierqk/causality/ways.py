@@ -22,7 +22,7 @@ from fourierqk.causality.movement import Bench, alike
 from fourierqk.causality.probes import Pair, Plan
 from fourierqk.causality.question import Question
 from fourierqk.causality.subject import Subject
-from fourierqk.causality.verdict import SEVERITY, Audit, brief, conclude, conclude_rows
+from fourierqk.causality.verdict import Audit, brief, conclude, conclude_rows, gravity
 
 __all__ = ["AXES", "at_rest", "unasked"]
 
@@ -108,14 +108,12 @@ def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Examination 
 
 def _in_training(adapter: Adapter, ask: Question) -> Audit:
     """The gravest answer in training mode, over some throws of the dice, each the same for a probe and its base."""
-    worst: Audit | None = None
+    answers: list[Audit] = []
     for seed in range(ask.seed, ask.seed + THROWS):
-        answer = _thrown(replace(_subject(adapter, seed)[0], training=True), replace(ask, seed=seed))
-        if worst is None or SEVERITY.index(answer.verdict) > SEVERITY.index(worst.verdict):
-            worst = answer
-        if worst.verdict == "leaks":
+        answers.append(_thrown(replace(_subject(adapter, seed)[0], training=True), replace(ask, seed=seed)))
+        if answers[-1].verdict == "leaks":
             break
-    return worst  # type: ignore[return-value]  # there is more than one throw
+    return max(answers, key=gravity)
 
 
 def _thrown(subject: Subject, ask: Question) -> Audit:
