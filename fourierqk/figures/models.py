@@ -160,8 +160,8 @@ def forest(rows: Mapping[str, Sequence[Any]], xlabel: str = "nats per token") ->
     for label, of in rows.items():
         seen.append(f"{label.replace('<br>', ', ')}: {' and '.join(f'{d.kind} {d.gain}' for d in of)}")
     fig.add_vline(0, line=dict(color=BASELINE, width=2))
-    fig.update_yaxes(tickvals=[*range(len(rows))], ticktext=[*rows], range=[len(rows) - 0.5, -0.5], ticksuffix=" ")
-    fig.update_yaxes(zeroline=False)  # the first row is no zero
+    ticks = dict(tickvals=[*range(len(rows))], ticktext=[*rows], ticksuffix=" ")
+    fig.update_yaxes(range=[len(rows) - 0.5, -0.5], zeroline=False, **ticks)  # the first row is no zero
     return draw.alt(fig, "Differences of losses, each with its 95 % interval", seen)
 
 

@@ -130,11 +130,11 @@ def by_seed(table: list[dict[str, Any]]) -> str:
     error is the largest one over windows among the seeds; the interval holds both, windows and seeds.
     """
     seeds = sorted({seed for row in table for seed in row["seeds"]})
-    what = "above_oracle" if all(row["above_oracle"] for row in table) else None
+    oracle = all(row["above_oracle"] for row in table)
     head = ["system", *(f"seed {s}" for s in seeds), "s.e. over windows", f"minus `{BASE}`", "95 % interval", "audit"]
     lines = [head, ["---"] * len(head)]
     for row in table:
-        loss, d = row[what] if what else row["losses"]["honest"], row["against_base"]
+        loss, d = row["above_oracle"] if oracle else row["losses"]["honest"], row["against_base"]
         values = dict(zip(row["seeds"], loss["values"], strict=True))
         mean = f"{d['mean']:+.3f}" if d else ""
         interval = f"{d['low']:+.3f} to {d['high']:+.3f}" if d and d["low"] is not None else ""
@@ -150,11 +150,11 @@ def table(runs: Mapping[str, list[dict[str, Any]]]) -> str:
     What the oracle pays is left out where it is unknown: only `verse` has one. `markdown` shows more.
     """
     floor = all(r["losses"].get("floor") for records in runs.values() for r in records)
-    oracle = all(_above_oracle(records) for records in runs.values())
+    above = {system: _above_oracle(records) for system, records in runs.items()}
+    oracle = all(above.values())
 
     def row(system: str, records: list[dict[str, Any]]) -> str:
-        above = _above_oracle(records)
-        excess = [_spread(above["values"], 3)] if oracle and above else []
+        excess = [_spread(found["values"], 3)] if oracle and (found := above[system]) else []
         below = [f"{sum(r['losses']['floor']['below'] for r in records)} of {len(records)}"] if floor else []
         verdict = "/".join(sorted({r["audit"]["verdict"] for r in records}))
         losses = [_spread([r["losses"][loss]["mean"] for r in records], 2) for loss in ("ordered", "honest")]
