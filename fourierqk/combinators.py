@@ -274,9 +274,9 @@ class PhaseRandomised(Filter):
     def span(self, n: int) -> int:
         return self.inner.span(n)
 
-    def pair(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        angles = self._draw(q) if self.training else None
-        return self(q, angles), self(k, angles)
+    def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
+        angles = self._draw(signals[0]) if self.training else None
+        return tuple(self(x, angles) for x in signals)
 
     def _draw(self, x: Tensor) -> Tensor:
         """An angle for each head and each frequency of a signal like x -> (heads, F), in [0, 2 pi)."""

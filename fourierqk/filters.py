@@ -52,9 +52,9 @@ class FeatureMap(nn.Module):
         """(batch, heads, time, d) -> (batch, heads, time, d')."""
         raise _lacks(self, "forward(x)")
 
-    def pair(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        """The features of queries and of keys. A map that draws at random may draw once for both."""
-        return self(q), self(k)
+    def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
+        """The features of signals of one layer, queries and keys say; what is drawn at random is drawn once for all."""
+        return tuple(self(x) for x in signals)
 
     def settings(self) -> dict[str, object]:
         """What it was made with, for its `repr`: numbers, one or one a head, and flags; without the maps it holds."""

@@ -3,6 +3,7 @@
 One `Attention` serves every system of the paper: what differs is the filter it is given.
 """
 import copy
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,11 +15,15 @@ from fourierqk.checks import check_count
 from fourierqk.contract import check_map
 from fourierqk.filters import AllPass, FeatureMap
 from fourierqk.parts import compute_dtype
+from fourierqk.prefix import PrefixFilter
+from fourierqk.rotary import Rotary
 
 __all__ = [
     "Attention", "Block", "FNet", "FourierMixing", "GPT", "GPTConfig", "LanguageModel", "MLP", "attentions",
     "filter_parameters", "generate",
 ]  # fmt: skip
+
+PLACES = ("q", "k", "v", "qk", "qv", "kv", "qkv")  # of a filter
 
 
 @dataclass(frozen=True)
@@ -46,24 +51,54 @@ class Attention(nn.Module):
     """Multi-head attention, softmax(filter(q) . filter(k) / sqrt(d)) v (paper, section 1).
 
     The mask hides later *scores*; whether later *tokens* reach filter(q) and filter(k) is up to the filter.
+
+    on: which of the three projections the filter is for, "qk" in the paper; any of "q", "k" and "v", in this order.
+    rotary: turns queries and keys by their positions, after the filter: the score of the filtered ones then depends on
+    their distance. A `PrefixFilter`, which compares by itself, gets turned ones.
     """
 
-    def __init__(self, cfg: GPTConfig, filter: FeatureMap) -> None:
+    def __init__(self, cfg: GPTConfig, filter: FeatureMap, on: str = "qk", rotary: Rotary | None = None) -> None:
         super().__init__()
         self.cfg = cfg
         check_map(filter)
-        self.filter = copy.deepcopy(filter)  # each layer learns its own
+        if on not in PLACES or isinstance(filter, PrefixFilter) and on != "qk":
+            raise ValueError(f"on = {on!r} must be one of {', '.join(PLACES)}; of a PrefixFilter, 'qk'")
+        self.filter, self.on = copy.deepcopy(filter), on  # each layer learns its own
+        self.rotary: Rotary | None = rotary
         self.qkv = nn.Linear(cfg.n_embd, 3 * cfg.n_embd, bias=False)
         self.proj = nn.Linear(cfg.n_embd, cfg.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.qkv(x).chunk(3, -1)  # (B, T, C) each
         q, k, v = (t.unflatten(-1, (self.cfg.n_head, -1)).transpose(1, 2) for t in (q, k, v))  # (B, nh, T, d)
-        q, k = self.filter.pair(q, k)  # filter(q) and filter(k), (B, nh, T, d')
-        y = F.scaled_dot_product_attention(
-            q, k, v, is_causal=self.cfg.causal, scale=v.shape[-1] ** -0.5, dropout_p=self.cfg.dropout * self.training
-        )  # softmax of (B, nh, T, T), times (B, nh, T, d) -> (B, nh, T, d)
+        own = self.filter
+        y = self._by_prefix(own, q, k, v) if isinstance(own, PrefixFilter) else self._by_features(q, k, v)
         return self.proj(y.transpose(1, 2).flatten(2))  # (B, T, C)
+
+    def _by_features(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attention by the dot products of filtered queries and keys, (B, nh, T, d')."""
+        parts = {"q": q, "k": k, "v": v}
+        parts |= zip(self.on, self.filter.together(*(parts[name] for name in self.on)), strict=True)
+        scale, width = v.shape[-1] ** -0.5, v.shape[-1]
+        q, k, v = parts.values()
+        if q.shape != k.shape or v.shape[-1] != width:
+            raise ValueError(
+                f"a filter on {self.on!r} made {q.shape[-1]} channels of queries, {k.shape[-1]} of keys and "
+                f"{v.shape[-1]} of values from {width}: one that widens needs on='qk'"
+            )
+        q, k = self._turned(q, k)
+        return F.scaled_dot_product_attention(
+            q, k, v, is_causal=self.cfg.causal, scale=scale, dropout_p=self.cfg.dropout * self.training
+        )  # softmax of (B, nh, T, T), times (B, nh, T, d) -> (B, nh, T, d)
+
+    def _by_prefix(self, filter: PrefixFilter, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attention by scores that the filter computes itself, each query's from what it has read."""
+        scores = filter.scores(*self._turned(q, k)) * v.shape[-1] ** -0.5  # (B, nh, T, T)
+        weights = scores.masked_fill(scores.new_ones(scores.shape[-2:]).triu(1).bool(), -math.inf).softmax(-1)
+        return F.dropout(weights, self.cfg.dropout, self.training).to(v.dtype) @ v  # (B, nh, T, d)
+
+    def _turned(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        return (q, k) if self.rotary is None else (self.rotary(q), self.rotary(k))
 
 
 class FourierMixing(nn.Module):
@@ -105,16 +140,16 @@ class Block(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Embeddings of tokens and learned positions, blocks, and a head: all of a model but what mixes along time.
+    """Embeddings of tokens and positions, blocks, and a head: all of a model but what mixes along time.
 
-    mixer: makes one for each block, (B, T, C) -> (B, T, C).
+    mixer: makes one for each block, (B, T, C) -> (B, T, C). positions: whether each position has a learned embedding.
     """
 
-    def __init__(self, cfg: GPTConfig, mixer: Callable[[], nn.Module]) -> None:
+    def __init__(self, cfg: GPTConfig, mixer: Callable[[], nn.Module], positions: bool = True) -> None:
         super().__init__()
         self.cfg = cfg
         self.tokens = nn.Embedding(cfg.vocab_size, cfg.n_embd)
-        self.positions = nn.Embedding(cfg.block_size, cfg.n_embd)
+        self.positions = nn.Embedding(cfg.block_size, cfg.n_embd) if positions else None
         self.drop = nn.Dropout(cfg.dropout)
         self.blocks = nn.ModuleList(Block(cfg, mixer()) for _ in range(cfg.n_layer))
         self.norm = nn.LayerNorm(cfg.n_embd)
@@ -136,7 +171,10 @@ class LanguageModel(nn.Module):
         if idx.is_floating_point() or idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
             most = self.cfg.block_size
             raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}")
-        x = self.drop(self.tokens(idx) + self.positions.weight[: idx.shape[1]])  # (B, T, C) + (T, C)
+        x = self.tokens(idx)  # (B, T, C)
+        if self.positions is not None:
+            x = x + self.positions.weight[: idx.shape[1]]  # (B, T, C) + (T, C)
+        x = self.drop(x)
         for block in self.blocks:
             x = block(x)  # (B, T, C)
         logits = self.head(self.norm(x))  # (B, T, V)
@@ -149,11 +187,14 @@ class LanguageModel(nn.Module):
 class GPT(LanguageModel):
     """A language model with attention, and one filter for queries and keys in every layer.
 
-    filter: what queries and keys pass through, copied into each layer; None is plain dot-product attention.
+    filter: what queries and keys pass through, copied into each layer; None is plain dot-product attention. on: as for
+    `Attention`. rotary: turns queries and keys by their positions, in the place of learned embeddings of positions.
     """
 
-    def __init__(self, cfg: GPTConfig, filter: FeatureMap | None = None) -> None:
-        super().__init__(cfg, lambda: Attention(cfg, filter or AllPass()))
+    def __init__(
+        self, cfg: GPTConfig, filter: FeatureMap | None = None, on: str = "qk", rotary: Rotary | None = None
+    ) -> None:
+        super().__init__(cfg, lambda: Attention(cfg, filter or AllPass(), on, rotary), positions=rotary is None)
 
 
 class FNet(LanguageModel):
@@ -172,7 +213,7 @@ def attentions(model: nn.Module) -> list[Attention]:
 
 
 def filter_parameters(model: nn.Module) -> Iterator[nn.Parameter]:
-    """The learnable parameters inside filters, each once: they get a learning rate of their own and no decay."""
+    """The learnable parameters inside filters, each once: they do not decay, whatever their shape."""
     owned = {id(p): p for m in model.modules() if isinstance(m, FeatureMap) for p in m.parameters() if p.requires_grad}
     return iter(owned.values())
 

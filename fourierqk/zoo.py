@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from fourierqk.channels import ChannelCollapse, RandomProjection, RandomRotation
 from fourierqk.checks import unknown_name
-from fourierqk.combinators import Analytic, Bank, Causal, Padded, PhaseRandomised, SlidingDFT, Sum, Unit
+from fourierqk.combinators import Analytic, Bank, Causal, Padded, PhaseRandomised, Residual, SlidingDFT, Sum, Unit
 from fourierqk.filters import (
     AllPass,
     CausalGaussian,
@@ -30,8 +30,11 @@ from fourierqk.filters import (
     period,
 )  # fmt: skip
 from fourierqk.model import GPT, FNet, GPTConfig, LanguageModel
+from fourierqk.neighbours import Dealt, Resonator, Separate, ShortConvolution, Taps, TokenShift
+from fourierqk.prefix import PrefixFilter
+from fourierqk.rotary import Rotary
 
-__all__ = ["SYSTEMS", "VARIANTS", "System", "build", "system"]
+__all__ = ["ENTRANTS", "SYSTEMS", "VARIANTS", "System", "build", "system"]
 
 PERIODS = (50, 26, 10, 5)  # tokens: where the paper starts its four frequencies, from paragraph to word
 SEED = 0  # of all that is drawn once: bands, phases, rotations, projections; the same in every layer
@@ -42,13 +45,16 @@ class System:
     """One system of the paper: its name, what the audit finds, what it is in a line, and its filter.
 
     verdict: "causal" or "leaks". filter: makes what queries and keys of a model pass through; None for fnet, the one
-    system that has neither.
+    system that has neither. on: which projections pass through it. rotary: whether queries and keys are turned by their
+    positions, which have no learned embedding then.
     """
 
     name: str
     verdict: str
     summary: str
     filter: Callable[[GPTConfig], FeatureMap] | None
+    on: str = "qk"
+    rotary: bool = False
 
 
 def _fourier(cfg: GPTConfig, width: float = 2, tokens: float = 64) -> Filter:
@@ -82,13 +88,40 @@ def _phases(cfg: GPTConfig) -> Filter:
     return PhaseRandomised(Unit(_fourier(cfg)), heads=cfg.n_head, seed=SEED)
 
 
+def _width(cfg: GPTConfig) -> int:
+    """The channels of a head."""
+    return cfg.n_embd // cfg.n_head
+
+
 def _rotation(cfg: GPTConfig) -> FeatureMap:
-    return RandomRotation(cfg.n_embd // cfg.n_head, heads=cfg.n_head, seed=SEED)
+    return RandomRotation(_width(cfg), heads=cfg.n_head, seed=SEED)
 
 
 def _projection(cfg: GPTConfig) -> FeatureMap:
-    d = cfg.n_embd // cfg.n_head
-    return RandomProjection(d, rank=max(1, d // 2), heads=cfg.n_head, seed=SEED)
+    return RandomProjection(_width(cfg), rank=max(1, _width(cfg) // 2), heads=cfg.n_head, seed=SEED)
+
+
+def _sliding(cfg: GPTConfig) -> Filter:
+    """The paper's band, heard in the last 128 tokens."""
+    return Unit(SlidingDFT(_fourier(cfg), window=128))
+
+
+def _short(cfg: GPTConfig, taps: int = 4) -> FeatureMap:
+    """Queries, keys and values each have their own."""
+    return Separate(ShortConvolution(_width(cfg), taps, cfg.n_head), copies=3)
+
+
+def _dealt(cfg: GPTConfig) -> FeatureMap:
+    """A quarter of the channels keeps the token, the others hear the paper's rhythms from sentence to word."""
+    rhythms = (Gaussian(period(p), bins(2, 256), heads=cfg.n_head, learn=True) for p in PERIODS[1:])
+    return Dealt(AllPass(), *(Unit(SlidingDFT(band, window=128)) for band in rhythms))
+
+
+def _resonant(cfg: GPTConfig) -> FeatureMap:
+    """Four free taps, and beside them a rhythm a head that starts small."""
+    rhythms = [period(PERIODS[h % len(PERIODS)]) for h in range(cfg.n_head)]
+    both = Sum(Taps((1.0, 0.0, 0.0, 0.0), cfg.n_head), Resonator(rhythms, decay=16.0, gain=0.1, heads=cfg.n_head))
+    return Separate(both, copies=3)
 
 
 def _unit(filter: Callable[[GPTConfig], Filter]) -> Callable[[GPTConfig], Filter]:
@@ -126,7 +159,7 @@ _ALL = (
     System("collapse-channels", "causal", "S9b: a DFT over channels collapsed to a scalar a token: scores of rank 1",
            _channels),
     System("sliding-fourier-qk", "causal", "S9c: the band in a DFT of the last 128 tokens",
-           _unit(lambda c: SlidingDFT(_fourier(c), window=128))),
+           _sliding),
     System("phase-randomised", "leaks", "S10: the amplitudes of fourier-qk with random phases, anew each step",
            _phases),
     System("random-rotation", "causal", "S11: channels rotated at random, alike in q and k: base-dot by algebra",
@@ -173,10 +206,58 @@ _VARIED = (
 )  # fmt: skip
 VARIANTS: dict[str, System] = {s.name: s for s in _VARIED}
 
+# What is raced for an honest gain: the field's own methods, causal readings of the paper's, each also with rotary
+# positions. None of them hears the future.
+_RACED = (
+    System("base-rope", "causal", "base-dot with rotary positions",
+           lambda c: AllPass(), rotary=True),
+    System("one-tap", "causal", "a learned gain a channel on q, k, v: short-conv without a neighbour",
+           lambda c: _short(c, taps=1), on="qkv"),
+    System("short-conv", "causal", "four taps a channel on q, k, v, residual (Canon)",
+           _short, on="qkv"),
+    System("short-conv-rope", "causal", "short-conv with rotary positions",
+           _short, on="qkv", rotary=True),
+    System("token-shift", "causal", "half of the channels of k, v a token late (RWKV)",
+           lambda c: TokenShift(), on="kv"),
+    System("token-shift-rope", "causal", "token-shift with rotary positions",
+           lambda c: TokenShift(), on="kv", rotary=True),
+    System("kv-shift", "causal", "two taps a head on k, and two on v (KV shift)",
+           lambda c: Separate(Taps((1.0, 0.0), c.n_head), copies=2), on="kv"),
+    System("kv-shift-rope", "causal", "kv-shift with rotary positions",
+           lambda c: Separate(Taps((1.0, 0.0), c.n_head), copies=2), on="kv", rotary=True),
+    System("late-key", "causal", "two taps a head on k alone (smeared keys)",
+           lambda c: Taps((1.0, 0.0), c.n_head), on="k"),
+    System("late-fourier", "causal", "k beside its band of the last 128 tokens, q plain",
+           lambda c: Residual(_sliding(c)), on="k"),
+    System("late-fourier-rope", "causal", "late-fourier with rotary positions",
+           lambda c: Residual(_sliding(c)), on="k", rotary=True),
+    System("prefix-fourier-qk", "causal", "the paper's two-sided band, run on what has been read",
+           lambda c: PrefixFilter(Unit(_fourier(c)))),
+    System("prefix-fourier-rope", "causal", "prefix-fourier-qk, of queries and keys in rotary positions",
+           lambda c: PrefixFilter(Unit(_fourier(c))), rotary=True),
+    System("dealt-fourier", "causal", "a quarter of the channels plain, three bands dealt to the others",
+           _dealt),
+    System("dealt-fourier-rope", "causal", "dealt-fourier with rotary positions",
+           _dealt, rotary=True),
+    System("taps-resonator", "causal", "four free taps and a damped rhythm a head, on q, k, v",
+           _resonant, on="qkv"),
+    System("taps-resonator-rope", "causal", "taps-resonator with rotary positions",
+           _resonant, on="qkv", rotary=True),
+    System("sliding-fourier-rope", "causal", "sliding-fourier-qk with rotary positions",
+           _sliding, rotary=True),
+    System("causal-morlet-rope", "causal", "causal-morlet with rotary positions",
+           _unit(lambda c: Morlet(_scales(c), taps=128)), rotary=True),
+    System("sliding-random-qk", "causal", "the bands of random-qk in a DFT of the last 128 tokens",
+           _unit(lambda c: SlidingDFT(RandomBands(c.n_head, SEED), window=128))),
+    System("sliding-multifourier-qk", "causal", "multifourier-qk in a DFT of the last 128 tokens",
+           _unit(lambda c: SlidingDFT(Bank(*_four(c)), window=128))),
+)  # fmt: skip
+ENTRANTS: dict[str, System] = {s.name: s for s in _RACED}
+
 
 def system(name: str) -> System:
-    """Look a system or a variant of one up by name; ValueError names the nearest ones."""
-    known = SYSTEMS | VARIANTS
+    """Look a system, a variant of one or an entrant up by name; ValueError names the nearest ones."""
+    known = SYSTEMS | VARIANTS | ENTRANTS
     if name not in known:
         raise ValueError(unknown_name("system", name, known))
     return known[name]
@@ -184,5 +265,7 @@ def system(name: str) -> System:
 
 def build(name: str, cfg: GPTConfig) -> LanguageModel:
     """The model of a system, freshly initialised from torch's global generator."""
-    filter = system(name).filter
-    return FNet(cfg) if filter is None else GPT(cfg, filter(cfg))
+    s = system(name)
+    if s.filter is None:
+        return FNet(cfg)
+    return GPT(cfg, s.filter(cfg), s.on, Rotary(_width(cfg)) if s.rotary else None)

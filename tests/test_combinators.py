@@ -149,15 +149,15 @@ def test_in_training_every_forward_draws_anew_from_torchs_generator():
 
 def test_queries_and_keys_share_a_draw():
     filter, x = phases().train(), noise(1, 2, 33, 2)
-    q, k = filter.pair(x, x)
-    again, _ = filter.pair(x, x)
+    q, k = filter.together(x, x)
+    again, _ = filter.together(x, x)
     assert torch.equal(q, k) and not torch.equal(q, again) and not torch.equal(filter(x), filter(x))
 
 
 def test_evaluation_is_reproducible_and_leaves_the_generator_alone():
     filter, x = phases(seed=4).eval(), noise(1, 2, 33, 2)
     state = torch.get_rng_state()
-    q, k = filter.pair(x, x)
+    q, k = filter.together(x, x)
     assert torch.equal(q, k) and torch.equal(phases(seed=4).eval()(x), q)
     assert not torch.equal(phases(seed=5).eval()(x), q)
     assert torch.equal(torch.get_rng_state(), state)

@@ -18,7 +18,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "fourierqk"
 
 HOUSE = """
 progress checks storage parts adapter wrappers foreign
-filters contract combinators channels model zoo ngram
+filters contract combinators channels prefix rotary neighbours model zoo ngram
 records.identity records.provenance records.library records.statistics records.tables records
 data.tinyshakespeare data.words data.grammar data.corpus data.spectrum data
 losses
@@ -43,11 +43,16 @@ REACHES_ONLY = {
     "contract": {"checks", "parts", "filters"},
     "combinators": {"checks", "parts", "filters", "contract"},
     "channels": {"checks", "parts", "filters"},
-    "model": {"checks", "parts", "filters", "contract"},
-    "zoo": {"checks", "parts", "filters", "contract", "combinators", "channels", "model"},
+    "prefix": {"checks", "parts", "filters", "contract"},
+    "rotary": {"checks", "parts", "filters"},
+    "neighbours": {"checks", "parts", "filters", "contract"},
+    "model": {"checks", "parts", "filters", "contract", "prefix", "rotary"},
+    "zoo": {
+        "checks", "parts", "filters", "contract", "combinators", "channels", "prefix", "rotary", "neighbours", "model",
+    },
     "causality": {"checks", "adapter", "progress", "causality"},  # it judges any model, so it knows none of ours
-    "analysis": {"checks", "parts", "filters", "contract", "model", "analysis"},
-    "specimens": {"checks", "parts", "filters", "contract", "model", "specimens"},
+    "analysis": {"checks", "parts", "filters", "contract", "prefix", "rotary", "model", "analysis"},
+    "specimens": {"checks", "parts", "filters", "contract", "prefix", "rotary", "model", "specimens"},
     "data": {"checks", "storage", "records", "data"},
     "records": {"checks", "storage", "records"},
 }

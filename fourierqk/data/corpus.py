@@ -26,13 +26,15 @@ from fourierqk.data.grammar import VERSE, Oracle, entropy_rate, write
 
 __all__ = ["Corpus", "shakespeare", "text", "verse"]
 
-LEVELS, SPLITS = ("char", "word"), ("train", "val")
+LEVELS, SPLITS = ("char", "word"), ("train", "val", "test")
 NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # control characters, but for white space and colours (escape)
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """A text as token ids, split once into a part to learn from and a part to be judged on.
+
+    test: a second part to be judged on, which nothing was chosen by; None where there is none (see `halved`).
 
     entropy_rate: nats per token of the source, exact, where known. oracle: for each token of val the nats that the
     best possible predictor pays, given everything before it; None where nobody knows.
@@ -48,11 +50,12 @@ class Corpus:
     vocab: tuple[str, ...]  # id -> token
     entropy_rate: float | None = None
     oracle: Tensor | None = None  # (M,) float64
+    test: Tensor | None = None  # (L,) int64
 
     def __post_init__(self) -> None:
         if len({*self.vocab} - {""}) < len(self.vocab):
             raise ValueError(f"the vocabulary of {self.name} names a token twice, or one of no characters")
-        for split in ("train", "val"):
+        for split in self.splits:
             ids, which = getattr(self, split), f"the {split} split of {self.name}"
             if not isinstance(ids, Tensor) or ids.dtype != torch.int64 or ids.ndim != 1:
                 got = f"{ids.dtype} {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
@@ -63,10 +66,15 @@ class Corpus:
         if self.oracle is not None and self.oracle.shape != self.val.shape:
             raise ValueError(f"the oracle judges {len(self.oracle)} tokens, the val split has {len(self.val)}")
 
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The parts that there are: train, val, and test if there is one."""
+        return SPLITS if self.test is not None else SPLITS[:2]
+
     def _split(self, split: str, length: int) -> Tensor:
         """The ids of a split, once it is known to hold a window of `length` tokens and the one after it."""
-        if split not in SPLITS:
-            raise ValueError(unknown_name("split", split, SPLITS))
+        if split not in self.splits:
+            raise ValueError(unknown_name("split", split, self.splits))
         ids = getattr(self, split)
         check_count(length, "length")
         if len(ids) < length + 1:
@@ -78,7 +86,7 @@ class Corpus:
 
     def check_window(self, length: int) -> None:
         """ValueError where a split does not hold a window of `length` tokens and the one after it."""
-        for split in SPLITS:
+        for split in self.splits:
             self._split(split, length)
 
     def batches(self, split: str, size: int, length: int, seed: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
@@ -110,6 +118,18 @@ class Corpus:
         u = random.Random(f"shuffle of {seed}").random
         order = torch.tensor([u() for _ in range(len(self.val))], dtype=torch.float64).argsort()
         return replace(self, name=f"{self.name}, shuffled", val=self.val[order], entropy_rate=None, oracle=None)
+
+    def halved(self) -> "Corpus":
+        """The same corpus with val cut in two: its first half to choose by, its second half as test, to report on."""
+        half = len(self.val) // 2
+        oracle = None if self.oracle is None else self.oracle[:half]
+        return replace(self, name=f"{self.name}-halves", val=self.val[:half], oracle=oracle, test=self.val[half:])
+
+    def judged(self) -> "Corpus":
+        """The corpus with test in the place of val, of which all losses speak. ValueError where there is no test."""
+        if self.test is None:
+            raise ValueError(f"{self.name} has no test split: halved() makes one")
+        return replace(self, name=f"{self.name}, test", val=self.test, oracle=None, test=None)
 
     def encode(self, text: str) -> Tensor:
         """The ids of a text, (N,). ValueError names a character that the corpus does not have, and where it stands."""
@@ -153,9 +173,9 @@ class Corpus:
 
     @property
     def sha256(self) -> str:
-        """A fingerprint of both splits and the vocabulary, for records."""
+        """A fingerprint of all splits and the vocabulary, for records."""
         h = hashlib.sha256("\0".join(self.vocab).encode())
-        for ids in (self.train, self.val):
+        for ids in (getattr(self, split) for split in self.splits):
             h.update(np.int64(len(ids)).tobytes() + ids.numpy().astype("<i8").tobytes())
         return h.hexdigest()
 

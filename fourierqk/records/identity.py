@@ -7,6 +7,7 @@ __all__ = ["INCIDENTAL", "SCHEMA", "check_once", "differences", "identity", "set
 
 SCHEMA = 1  # the version of a record: counts incompatible changes; records made before it was written carry none
 INCIDENTAL = ("device",)  # of a training: where it ran, which makes no other run of it
+UNSAID = {"beta2": 0.95, "lr_end": 0.0}  # of a training, in records made before there was a choice
 
 
 def setting(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def setting(record: Mapping[str, Any]) -> dict[str, Any]:
         "version": record.get("schema"),
         "text": {"name": text["name"], "sha256": text.get("sha256")},
         "size": {"preset": record.get("preset"), **record["model"]},
-        "training": {k: v for k, v in train.items() if k not in ("seed", *INCIDENTAL)},
+        "training": UNSAID | {k: v for k, v in train.items() if k not in ("seed", *INCIDENTAL)},
     }
 
 

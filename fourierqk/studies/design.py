@@ -19,13 +19,14 @@ class Run:
     """One training of one system: everything that decides what comes out, but for the machine.
 
     corpus: a name that `open_corpus` takes. preset: what the record calls the size. The seed and the number of steps
-    are those of `size.train`.
+    are those of `size.train`. setting: what tells it from other runs of a study with this system and seed.
     """
 
     system: str
     corpus: str
     preset: str
     size: Preset
+    setting: str = ""
 
     @property
     def seed(self) -> int:
@@ -34,7 +35,7 @@ class Run:
     @property
     def name(self) -> str:
         """What its files are called, within a study."""
-        return f"{self.system}-s{self.seed}"
+        return f"{self.system}-{self.setting}-s{self.seed}" if self.setting else f"{self.system}-s{self.seed}"
 
     def check(self, corpus: Corpus) -> None:
         """ValueError where a text has too few symbols or too few characters for this run: before any work is done."""
@@ -68,8 +69,9 @@ class Run:
 class Study:
     """Runs of several systems that are alike in all but the system and the seed.
 
-    systems: the most telling first. seeds: how many, from 0. Instead of the preset's: steps of training, eval_every,
-    those between two evaluations, batch, windows a step, and length, tokens a window.
+    systems: the most telling first. seeds: how many, from first_seed. Instead of the preset's: steps of training,
+    eval_every, those between two evaluations, batch, windows a step, and length, tokens a window. settings: further
+    changes to the preset, by name (see `Preset.changed`); each of them makes all runs anew.
     """
 
     systems: tuple[str, ...]
@@ -80,6 +82,8 @@ class Study:
     eval_every: int | None = None
     batch: int | None = None
     length: int | None = None
+    first_seed: int = 0
+    settings: tuple[Mapping[str, Any], ...] = ({},)
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
@@ -87,12 +91,22 @@ class Study:
         if not self.systems or len({*self.systems}) < len(self.systems):
             raise ValueError(f"systems = {','.join(self.systems)!r} must name at least one, and none twice")
         if self.length is not None:
-            size = replace(size, block_size=check_count(self.length, "length", 2))
+            check_count(self.length, "length", 2)
         check_count(self.seeds, "seeds")
-        changed: dict[str, Any] = {"steps": self.steps, "eval_every": self.eval_every, "batch": self.batch}
-        how = replace(size.train, **{name: value for name, value in changed.items() if value is not None})
-        sizes = [replace(size, train=replace(how, seed=seed)) for seed in range(self.seeds)]
-        return tuple(Run(look_up(s).name, self.corpus, self.preset, size) for size in sizes for s in self.systems)
+        instead = {"steps": self.steps, "eval_every": self.eval_every, "batch": self.batch, "block_size": self.length}
+        size = size.changed(**{name: value for name, value in instead.items() if value is not None})
+        return tuple(
+            Run(look_up(s).name, self.corpus, self.preset, size.changed(**setting, seed=seed), self._label(setting))
+            for seed in range(self.first_seed, self.first_seed + self.seeds)
+            for s in self.systems
+            for setting in self.settings
+        )
+
+    def _label(self, setting: Mapping[str, Any]) -> str:
+        """What tells a setting from the others, as part of a file's name: lr=0.003,dropout=0.1."""
+        first = self.settings[0]
+        telling = [name for name in setting if any(other.get(name) != first.get(name) for other in self.settings)]
+        return ",".join(f"{name}={setting[name]:g}" for name in telling)
 
 
 FIRST = (
@@ -105,7 +119,19 @@ CAUSAL = (
     "base-dot", "causal-morlet", "causal-morlet-identity", "fourier-qk-past128", "fourier-qk-past16",
     "fourier-qk-past2", "causal-morlet-min4", "causal-morlet-scale2", "causal-morlet-scale4",
 )  # fmt: skip
-SHORT = dict(seeds=2, steps=400, eval_every=50)  # later all causal systems lie together, just above verse's floor
+# what is raced: the baselines, the field's own methods, then ours, each with and without rotary positions
+RACED = (
+    "base-dot", "base-rope", "one-tap", "short-conv", "short-conv-rope", "kv-shift", "kv-shift-rope", "token-shift",
+    "token-shift-rope", "fourier-qk-past2", "late-key", "prefix-fourier-qk", "prefix-fourier-rope", "late-fourier",
+    "late-fourier-rope", "dealt-fourier", "dealt-fourier-rope", "taps-resonator", "taps-resonator-rope",
+    "sliding-fourier-qk", "sliding-fourier-rope", "causal-morlet", "causal-morlet-rope", "sliding-random-qk",
+    "sliding-multifourier-qk",
+)  # fmt: skip
+HALVES = "shakespeare-halves"  # one half of the held-out text to choose by, the other to report on
+RATES = (1e-2, 3e-3, 1e-3)
+RECIPE = {"beta2": 0.99, "lr_end": 0.1}  # of nanoGPT, for small models
+# later all causal systems lie together, just above verse's floor
+SHORT: dict[str, Any] = dict(seeds=2, steps=400, eval_every=50)
 
 STUDIES: dict[str, Study] = {
     "verse-tiny": Study((*FIRST, "fourier-qk-padded"), "verse", "tiny"),  # and without wrap-round
@@ -118,6 +144,18 @@ STUDIES: dict[str, Study] = {
         (*CAUSAL, "causal-gaussian", "causal-mexican-hat", "causal-morlet-learned"), "verse", "tiny", **SHORT
     ),
     "causal-shakespeare": Study(CAUSAL, "shakespeare", "tiny", **SHORT),
+    # the fair race; its protocol is a page of the book
+    "race-calibrate": Study(
+        ("base-dot", "base-rope"), HALVES, "small", seeds=1, first_seed=100,
+        settings=tuple({"lr": lr, "dropout": drop, **RECIPE} for drop in (0.0, 0.1) for lr in RATES),
+    ),
+    "race-recipe": Study(
+        ("base-dot", "base-rope"), HALVES, "small", seeds=1, first_seed=100,
+        settings=tuple({"lr": 1e-2, "dropout": 0.0, **RECIPE, **other} for other in ({"beta2": 0.95}, {"lr_end": 0.0})),
+    ),
+    "race-screen": Study(
+        RACED, HALVES, "tiny", seeds=2, first_seed=100, settings=tuple({"lr": lr, **RECIPE} for lr in RATES),
+    ),
     "shakespeare-paper": Study((*FIRST, *STARTS), "shakespeare", "paper"),  # for a GPU
 }
 
@@ -137,9 +175,10 @@ def find_preset(name: str) -> Preset:
 
 
 def open_corpus(name: str) -> Corpus:
-    """The text of a name: verse, shakespeare, shakespeare-words, or a file. ValueError where it is none of them."""
+    """The text of a name: verse, shakespeare, -words or -halves of it, or a file. ValueError where it is none."""
     known: dict[str, Callable[[], Corpus]] = {
         "verse": verse, "shakespeare": shakespeare, "shakespeare-words": lambda: shakespeare(level="word"),
+        "shakespeare-halves": lambda: shakespeare().halved(),
     }  # fmt: skip
     if name in known:
         return known[name]()

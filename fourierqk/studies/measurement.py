@@ -7,7 +7,15 @@ from fourierqk.analysis import coverage, future_share
 from fourierqk.causality import audit
 from fourierqk.data import Corpus
 from fourierqk.filters import Filter
-from fourierqk.losses import Loss, excess, honest_loss, loss_by_position, shuffled_gap, truncated_loss
+from fourierqk.losses import (
+    Loss,
+    excess,
+    honest_loss,
+    loss_by_position,
+    ordered_loss,
+    shuffled_gap,
+    truncated_loss,
+)  # fmt: skip
 from fourierqk.model import LanguageModel, attentions, generate
 from fourierqk.training import History
 
@@ -25,6 +33,7 @@ def measure(model: LanguageModel, corpus: Corpus, history: History) -> dict[str,
     began = time.perf_counter()
     found = {
         "losses": _losses(model, corpus),
+        **({} if corpus.test is None else {"test": _tested(model, corpus.judged())}),
         "loss_by_position": [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()],
         "audit": audit(model, len(corpus.vocab), model.cfg.block_size).as_dict(),
         "filters": _filters(model),
@@ -46,6 +55,14 @@ def _losses(model: LanguageModel, corpus: Corpus) -> dict[str, Any]:
         "truncated": truncated_loss(model, corpus).as_dict(),
         "floor": _floor(gap.ordered, corpus),
     }
+
+
+def _tested(model: LanguageModel, corpus: Corpus) -> dict[str, Any]:
+    """The losses on a text that nothing was chosen by, window by window, so that two runs can be paired."""
+    losses = {"ordered": ordered_loss(model, corpus), "honest": honest_loss(model, corpus)}
+    by_position = [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()]
+    values = {k: loss.as_dict() | {"values": [round(v, 4) for v in loss.values.tolist()]} for k, loss in losses.items()}
+    return {**values, "by_position": by_position}
 
 
 def _floor(loss: Loss, corpus: Corpus) -> dict[str, Any] | None:

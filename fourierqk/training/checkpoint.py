@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from fourierqk.data import Corpus
 from fourierqk.filters import Centre, FeatureMap
+from fourierqk.model import Attention
 from fourierqk.records import INCIDENTAL, differences
 from fourierqk.storage import read_tensors, write_tensors
 from fourierqk.wrappers import bare
@@ -24,8 +25,14 @@ CHECKPOINT = "checkpoint.safetensors"
 def architecture(model: nn.Module) -> dict[str, Any]:
     """The shape of a model and all its filters, as far as numbers, words and what is never learned tell them apart."""
     filters = {bare(name): _constants(m) for name, m in model.named_modules() if isinstance(m, FeatureMap | Centre)}
+    filters |= {f"{bare(name)}.on": m.on for name, m in model.named_modules() if _is_placed(m)}
     cfg: Any = model.cfg
     return json.loads(json.dumps({"model": asdict(cfg), "filters": filters}))
+
+
+def _is_placed(m: nn.Module) -> bool:
+    """Whether a filter serves other signals than the queries and keys of the paper."""
+    return isinstance(m, Attention) and m.on != "qk"
 
 
 def _constants(part: nn.Module) -> dict[str, Any]:

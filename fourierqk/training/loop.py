@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -65,28 +66,30 @@ class History:
 
 
 def lr_schedule(step: int, cfg: TrainConfig) -> float:
-    """The factor on every learning rate at a step, counted from 0: a linear warm-up, then half a cosine down to 0."""
+    """The factor on every learning rate at a step, counted from 0: a linear warm-up, then half a cosine to `lr_end`."""
     warmup = min(cfg.warmup, cfg.steps // 2)
     if step < warmup:
         return (step + 1) / warmup
-    return 0.5 * (1 + math.cos(math.pi * (step - warmup) / (cfg.steps - warmup)))
+    fall = 0.5 * (1 + math.cos(math.pi * (step - warmup) / (cfg.steps - warmup)))
+    return cfg.lr_end + (1 - cfg.lr_end) * fall
 
 
 def optimiser(model: nn.Module, cfg: TrainConfig) -> torch.optim.AdamW:
-    """AdamW over three groups: matrices decay, vectors do not, filters have their own learning rate and no decay.
+    """AdamW over three groups: matrices decay; vectors and what filters learn do not; centres have their own rate.
 
-    Decoupled decay is Loshchilov and Hutter's (2019); the betas, 0.9 and 0.95, are the paper's.
+    Decoupled decay is Loshchilov and Hutter's (2019); the betas, 0.9 and 0.95 if nothing else is said, are the paper's.
     """
-    filters = list(filter_parameters(model))
-    known = {id(p) for p in filters}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in known]
+    centres = [centre.logit for centre in learned_centres(model).values()]
+    theirs, steady = {id(p) for p in centres}, {id(p) for p in filter_parameters(model)}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in theirs]
+    decays = [p.dim() >= 2 and id(p) not in steady for p in rest]
     groups = [
-        {"params": [p for p in rest if p.dim() >= 2], "lr": cfg.lr, "weight_decay": cfg.weight_decay},
-        {"params": [p for p in rest if p.dim() < 2], "lr": cfg.lr, "weight_decay": 0.0},
-        {"params": filters, "lr": 10 * cfg.lr if cfg.filter_lr is None else cfg.filter_lr, "weight_decay": 0.0},
+        {"params": [*compress(rest, decays)], "lr": cfg.lr, "weight_decay": cfg.weight_decay},
+        {"params": [p for p, decay in zip(rest, decays, strict=True) if not decay], "lr": cfg.lr, "weight_decay": 0.0},
+        {"params": centres, "lr": 10 * cfg.lr if cfg.filter_lr is None else cfg.filter_lr, "weight_decay": 0.0},
     ]
     groups = [{**g, "peak": g["lr"]} for g in groups if g["params"]]
-    return torch.optim.AdamW(groups, betas=(0.9, 0.95), fused=True)
+    return torch.optim.AdamW(groups, betas=(0.9, cfg.beta2), fused=True)
 
 
 def train(

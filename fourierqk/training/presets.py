@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fourierqk.checks import check_count
+from fourierqk.checks import check_count, unknown_name
 from fourierqk.model import GPTConfig
 
 __all__ = ["MOST_SEED", "PRESETS", "Preset", "TrainConfig"]
@@ -16,9 +16,10 @@ MOST_SEED = 2**63 - 1  # that torch takes
 class TrainConfig:
     """How to train. Lengths of time in steps, of `batch` windows each. ValueError names a value that cannot be.
 
-    filter_lr: the learning rate of parameters inside filters, 10 lr if None. A learned log frequency moves at most
-    about the sum of its learning rates, since an Adam step is about one learning rate long: at the rate that suits
-    the weights, a frequency ends near where it started, whatever the text.
+    filter_lr: the learning rate of centre frequencies, 10 lr if None. A learned log frequency moves at most about the
+    sum of its learning rates, since an Adam step is about one learning rate long: at the rate that suits the weights, a
+    frequency ends near where it started, whatever the text. All else that a filter learns, taps say, has the rate lr.
+    lr_end: where the cosine of the learning rates ends, as a share of the peak.
     """
 
     steps: int = 500
@@ -26,7 +27,9 @@ class TrainConfig:
     lr: float = 1e-3
     filter_lr: float | None = None
     weight_decay: float = 0.1  # on matrices; none on norms, none inside filters
+    beta2: float = 0.95  # AdamW's memory of squared gradients; the paper's
     warmup: int = 50  # and at most half the run
+    lr_end: float = 0.0
     clip: float = 1.0  # the longest gradient, in L2 over all parameters
     eval_every: int = 100
     eval_windows: int = 256  # few, for speed: report a run by ordered_loss and honest_loss of the model it leaves
@@ -43,6 +46,8 @@ class TrainConfig:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{name} = {value} must be a number above 0")
+        if not 0 < self.beta2 < 1 or not 0 <= self.lr_end <= 1:
+            raise ValueError(f"beta2 = {self.beta2} must lie inside (0, 1), lr_end = {self.lr_end} in [0, 1]")
         if not 0 <= self.weight_decay < math.inf:
             raise ValueError(f"weight_decay = {self.weight_decay} must be a number, at least 0")
         if self.precision not in ("auto", "float32", "bfloat16"):
@@ -56,6 +61,16 @@ class Preset:
     model: Mapping[str, Any]  # what GPTConfig needs beside vocab_size and block_size
     block_size: int
     train: TrainConfig
+
+    def changed(self, **changes: Any) -> "Preset":
+        """The same but for some fields of training or model, by name. ValueError for an unknown one."""
+        train = {k: v for k, v in changes.items() if k in TrainConfig.__dataclass_fields__}
+        model = {k: v for k, v in changes.items() if k in GPTConfig.__dataclass_fields__ and k != "block_size"}
+        known = [*TrainConfig.__dataclass_fields__, *GPTConfig.__dataclass_fields__]
+        for name in changes.keys() - {*known}:
+            raise ValueError(unknown_name("setting", name, known))
+        length = changes.get("block_size", self.block_size)
+        return Preset({**self.model, **model}, length, replace(self.train, **train))
 
     def gpt(self, vocab_size: int) -> GPTConfig:
         """The shape of a model of this size, for a text of so many different tokens."""
