@@ -1,22 +1,25 @@
 """What filters cost, each against the alternative: python benchmarks/filters.py
 
-- the causal convolution of this library (a Toeplitz product) against conv1d and a zero-padded FFT;
+- the causal convolution of this library against a product with the whole Toeplitz matrix, conv1d and a padded FFT;
+- how it grows with the length of the text: the exponent of its time, 1 where it is linear;
 - a circular band by FFT (this library) against a thin transform, a product with the few bins that the band passes;
 - a training step of each system against base-dot.
 
 Contenders are first checked to agree. Then they take turns, so that a busy machine slows all alike; a row shows the
-median time of forward and backward, and the median of its ratio to the first row in the same turn.
+median time of forward and backward, and the median and the quartiles of its ratio to the first row in the same turn.
 """
 import math
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
+from itertools import product
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fourierqk.filters import Gaussian, Morlet
+from fourierqk.filters import Gaussian
 from fourierqk.parts import convolve
 from fourierqk.training import PRESETS
 from fourierqk.zoo import SYSTEMS, build
@@ -24,8 +27,8 @@ from fourierqk.zoo import SYSTEMS, build
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def race(title: str, contenders: dict[str, Callable[[], object]], turns: int = 7) -> None:
-    """Time all contenders, turn by turn, and print a table of ratios to the first."""
+def race(title: str, contenders: dict[str, Callable[[], object]], turns: int = 9) -> dict[str, list[float]]:
+    """Time all contenders, turn by turn, and print a table of ratios to the first -> their times, seconds."""
     for run in contenders.values():
         run()  # warm up
     times = {name: [] for name in contenders}
@@ -39,8 +42,9 @@ def race(title: str, contenders: dict[str, Callable[[], object]], turns: int = 7
     first = next(iter(times.values()))
     print(f"\n{title}")
     for name, mine in times.items():
-        ratio = statistics.median(t / t0 for t, t0 in zip(mine, first, strict=True))
-        print(f"  {name:28s} {1e3 * statistics.median(mine):9.2f} ms   x {ratio:.2f}")
+        low, ratio, high = statistics.quantiles(t / t0 for t, t0 in zip(mine, first, strict=True))
+        print(f"  {name:28s} {1e3 * statistics.median(mine):9.2f} ms   x {ratio:.2f} ({low:.2f} to {high:.2f})")
+    return times
 
 
 def synchronise() -> None:
@@ -56,17 +60,24 @@ def forward_backward(f: Callable[[Tensor], Tensor], x: Tensor) -> Callable[[], N
     return run
 
 
-def by_conv1d(x: Tensor, kernel: Tensor) -> Tensor:
+def by_toeplitz(x: Tensor, h: Tensor) -> Tensor:
+    """All of the lower-triangular matrix, T x T: what `convolve` does block by block."""
+    n = x.shape[-2]
+    lags = F.pad(h[:, :n], (n - 1, n - min(n, h.shape[-1]))).flip(-1)
+    return lags.unfold(-1, n, 1).flip(-2) @ x
+
+
+def by_conv1d(x: Tensor, h: Tensor) -> Tensor:
     """Heads as groups, batch and channels as batch."""
     b, heads, n, d = x.shape
-    z = F.pad(x.permute(0, 3, 1, 2).reshape(b * d, heads, n), (kernel.shape[-1] - 1, 0))
-    return F.conv1d(z, kernel.flip(-1)[:, None], groups=heads).view(b, d, heads, n).permute(0, 2, 3, 1)
+    z = F.pad(x.permute(0, 3, 1, 2).reshape(b * d, heads, n), (h.shape[-1] - 1, 0))
+    return F.conv1d(z, h.flip(-1)[:, None], groups=heads).view(b, d, heads, n).permute(0, 2, 3, 1)
 
 
-def by_padded_fft(x: Tensor, kernel: Tensor) -> Tensor:
+def by_padded_fft(x: Tensor, h: Tensor) -> Tensor:
     n = x.shape[-2]
-    size = n + kernel.shape[-1]  # room for the tail: linear, not circular
-    y = torch.fft.rfft(x, n=size, dim=-2) * torch.fft.rfft(kernel, n=size)[:, :, None]
+    size = n + h.shape[-1]  # room for the tail: linear, not circular
+    y = torch.fft.rfft(x, n=size, dim=-2) * torch.fft.rfft(h, n=size)[:, :, None]
     return torch.fft.irfft(y, n=size, dim=-2)[..., :n, :]
 
 
@@ -111,12 +122,27 @@ def training_step(name: str, preset: str, batch: int) -> Callable[[], None]:
     return run
 
 
+def growth(taps: int, lengths: tuple[int, ...] = (1024, 4096, 16384)) -> None:
+    """How the time of a causal convolution grows with the text."""
+    kernel = torch.randn(1, 8, taps, device=DEVICE)
+    texts = {n: torch.randn(1, 8, n, 32, device=DEVICE, requires_grad=True) for n in lengths}
+    runs = {f"T = {n}": forward_backward(lambda x: convolve(x, kernel), x) for n, x in texts.items()}
+    times = race(f"Growth of a causal convolution, {taps} taps, forward and backward, (B, heads, d) = (1, 8, 32)", runs)
+    shortest, longest = times[f"T = {lengths[0]}"], times[f"T = {lengths[-1]}"]
+    exponents = (math.log(b / a, lengths[-1] / lengths[0]) for a, b in zip(shortest, longest, strict=True))
+    low, middle, high = statistics.quantiles(exponents)
+    print(f"  time grows as T to the power of {middle:.2f} ({low:.2f} to {high:.2f})")
+
+
 def main() -> None:
     print(f"torch {torch.__version__}, {DEVICE}, {torch.get_num_threads()} threads, float32")
-    for shape in ((16, 4, 128, 16), (16, 8, 256, 32), (4, 8, 1024, 32)):
-        kernel = Morlet([8.0] * shape[1], taps=128).to(DEVICE).kernel().real.detach()
-        ways = {"Toeplitz product (ours)": convolve, "conv1d": by_conv1d, "zero-padded FFT": by_padded_fft}
-        compare("Causal convolution, 128 taps", {k: lambda x, f=f, h=kernel: f(x, h) for k, f in ways.items()}, shape)
+    others = {"whole Toeplitz product": by_toeplitz, "conv1d": by_conv1d, "zero-padded FFT": by_padded_fft}
+    for taps, shape in product((2, 4, 5, 16, 128), ((16, 4, 128, 32), (16, 8, 256, 32), (4, 8, 1024, 32))):
+        kernel = torch.randn(shape[1], taps, device=DEVICE)
+        ways = {"convolve (ours)": lambda x, h: convolve(x, h[None]), **others}
+        compare(f"Causal convolution, {taps} taps", {k: partial(f, h=kernel) for k, f in ways.items()}, shape)
+    for taps in (4, 128):
+        growth(taps)
     for shape in ((16, 4, 128, 16), (16, 8, 256, 32)):
         band = Gaussian(4 / 256, 2 / 256, heads=shape[1]).to(DEVICE)
         compare("Circular band", {"FFT (ours)": band, "thin transform": thin(band, shape[2])}, shape)

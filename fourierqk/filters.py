@@ -133,7 +133,7 @@ class CausalFilter(Filter):
         k = torch.stack([k.real, k.imag], -3) if k.is_complex() else k  # two kernels
         k = k.reshape(-1, *k.shape[-2:]).to(z.dtype)
         with torch.autocast(x.device.type, enabled=False):  # as precise as an FFT, which autocast leaves alone
-            return torch.cat([convolve(z, h) for h in k], -1).to(x.dtype)
+            return convolve(z, k).to(x.dtype)
 
 
 def _lacks(own: FeatureMap, method: str) -> NotImplementedError:

@@ -1,10 +1,13 @@
 """What filters are made of: units and their conversions, the two ways to filter, checks of signals and settings."""
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from fourierqk.checks import check_count
 
@@ -47,18 +50,103 @@ def circular(x: Tensor, h: Tensor) -> Tensor:
     return torch.cat(y.unbind(0), -1)
 
 
-def convolve(x: Tensor, kernel: Tensor) -> Tensor:
-    """Causal convolution along time. x: (B, heads, T, d), kernel: (heads | 1, taps).
+def convolve(x: Tensor, kernels: Tensor) -> Tensor:
+    """Causal convolutions along time. x: (B, heads, T, d), kernels: (K, heads | 1, taps) -> (B, heads, T, K d).
 
-    A product with the lower-triangular Toeplitz matrix: the future is multiplied by exact zeros, where an FFT would
-    leave round-off, and at T up to several hundred it is the fastest on a CPU (benchmarks/filters.py).
+    Time and memory grow as T, and the future is multiplied by exact zeros or by nothing at all, where an FFT would
+    leave round-off. Which of the two ways is the faster was measured (benchmarks/filters.py).
     """
-    b, heads, n, d = x.shape
-    h = kernel[:, :n]
-    h = F.pad(h, (n - 1, n - h.shape[-1])).flip(-1)  # lags n - 1 .. -(n - 1), zero where there is no tap
-    toeplitz = h.unfold(-1, n, 1).flip(-2).expand(heads, -1, -1)  # entry (t, s): the tap at lag t - s
-    y = toeplitz @ x.permute(1, 2, 0, 3).reshape(heads, n, b * d)
-    return y.view(heads, n, b, d).permute(2, 0, 1, 3)
+    heads, n = x.shape[1:3]
+    h = kernels[..., :n].expand(-1, heads, -1)
+    if h.shape[-1] <= _FEW:
+        return cast(Tensor, _Shifts.apply(x, h))
+    rows = min(n, _BLOCK if x.device.type == "cpu" else 8 * _BLOCK)  # elsewhere, fewer and larger products
+    return cast(Tensor, _Blocks.apply(x, _toeplitz(h, rows), len(h)))
+
+
+_FEW = 4  # taps, up to which it is faster to add shifted copies of the text
+_BLOCK = 32  # tokens: shorter ones are many small products, longer ones multiply more zeros
+
+
+def _toeplitz(h: Tensor, rows: int) -> Tensor:
+    """What `rows` tokens hear of themselves and the taps - 1 tokens before them -> (heads, rows * K, columns).
+
+    h: (K, heads, taps). Row t of a kernel has the tap of lag t - s in the column of token s, and zero where there is
+    none. The K rows of a token stand together.
+    """
+    columns = rows + h.shape[-1] - 1
+    lags = F.pad(h, (rows - 1, rows - 1)).flip(-1)  # columns - 1 .. -(rows - 1)
+    return lags.unfold(-1, columns, 1).flip(-2).permute(1, 2, 0, 3).flatten(1, 2)
+
+
+def _pieces(n: int, rows: int, columns: int) -> Iterator[tuple[slice, slice, slice]]:
+    """A text of n tokens in blocks: the block, what it hears, and the columns of its Toeplitz matrix for that."""
+    for start in range(0, n, rows):
+        end = min(start + rows, n)
+        first = max(0, start + rows - columns)
+        yield slice(start, end), slice(first, end), slice(columns - rows - start + first, columns - rows - start + end)
+
+
+class _Blocks(torch.autograd.Function):
+    """Block by block, the product of a Toeplitz matrix and the few tokens that reach into the block.
+
+    By hand, since autograd would make a whole text of zeros for the gradient of each block.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, m: Tensor, k: int) -> Tensor:
+        b, heads, n, d = x.shape
+        z = x.permute(1, 2, 0, 3).reshape(heads, n, b * d)
+        y = x.new_empty(b, heads, n, k, d)
+        for block, heard, columns in _pieces(n, m.shape[1] // k, m.shape[2]):
+            out = m[:, : k * (block.stop - block.start), columns] @ z[:, heard]
+            y[:, :, block] = out.view(heads, -1, k, b, d).permute(3, 0, 1, 2, 4)
+        ctx.save_for_backward(m, z if ctx.needs_input_grad[1] else None)
+        ctx.shape = b, heads, n, k, d
+        return y.flatten(-2)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        (m, z), (b, heads, n, k, d) = ctx.saved_tensors, ctx.shape
+        dy = grad.unflatten(-1, (k, d)).permute(1, 2, 3, 0, 4)  # (heads, T, K, B, d)
+        dz = grad.new_zeros(heads, n, b * d)
+        dm = None if z is None else torch.zeros_like(m)
+        with torch.autocast(grad.device.type, enabled=False):
+            for block, heard, columns in _pieces(n, m.shape[1] // k, m.shape[2]):
+                rows = slice(k * (block.stop - block.start))
+                g = dy[:, block].reshape(heads, -1, b * d)
+                dz[:, heard].baddbmm_(m[:, rows, columns].mT, g)
+                if dm is not None:
+                    dm[:, rows, columns].baddbmm_(g, z[:, heard].mT)
+        return dz.view(heads, n, b, d).permute(2, 0, 1, 3), dm, None
+
+
+class _Shifts(torch.autograd.Function):
+    """A sum of shifted copies of the text, one a tap; by hand, so that they are added in place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, h: Tensor) -> Tensor:
+        b, heads, n, d = x.shape
+        y = x.new_zeros(b, heads, n, len(h), d)
+        for k, lag in product(range(len(h)), range(h.shape[-1])):
+            y[:, :, lag:, k].addcmul_(x[:, :, : n - lag], h[k, :, lag, None, None])
+        ctx.save_for_backward(h, x if ctx.needs_input_grad[1] else None)
+        return y.flatten(-2)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None]:
+        h, x = ctx.saved_tensors
+        dy = grad.unflatten(-1, (len(h), -1))  # (B, heads, T, K, d)
+        n = dy.shape[2]
+        dx, dh = torch.zeros_like(dy[:, :, :, 0]), None if x is None else torch.empty_like(h)
+        for k, lag in product(range(len(h)), range(h.shape[-1])):
+            later = dy[:, :, lag:, k]
+            dx[:, :, : n - lag].addcmul_(later, h[k, :, lag, None, None])
+            if dh is not None:
+                dh[k, :, lag] = (x[:, :, : n - lag] * later).sum((0, 2, 3))
+        return dx, dh
 
 
 def check_signal(x: Tensor) -> None:

@@ -8,6 +8,8 @@ import pytest
 import scipy.signal
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from fourierqk import combinators, filters
 from fourierqk.combinators import Analytic, Bank, Causal, Residual, SlidingDFT, Unit, shelf
@@ -27,6 +29,7 @@ from fourierqk.filters import (
     bins,
     period,
 )  # fmt: skip
+from fourierqk.parts import convolve
 
 LENGTHS = (7, 64, 255)  # odd and even, shorter and longer than the 128 taps
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
@@ -306,6 +309,72 @@ def test_causal_filters_hear_a_prefix_as_they_hear_the_whole(name):
     filter, x = causal_filters()[name].double(), noise(1, 2, 50, 2)
     for n in (1, 2, 19, 20, 21, 49):
         assert_close(filter(x[:, :, :n]), filter(x)[:, :, :n].detach().numpy())
+
+
+# lengths and taps on both sides of all that decides how a convolution is computed: 4 taps, blocks of 32 tokens
+SWITCHES = pytest.mark.parametrize(
+    "n, taps", [(1, 3), (3, 4), (3, 9), (31, 4), (31, 5), (32, 31), (33, 32), (33, 33), (65, 40), (100, 128), (128, 64)]
+)  # fmt: skip
+KERNELS = pytest.mark.parametrize("count, heads", [(1, 2), (3, 1), (2, 2)])
+
+
+@SWITCHES
+@KERNELS
+@PRECISIONS
+def test_convolutions_are_dense_toeplitz_matrices_and_so_are_their_gradients(n, taps, count, heads, dtype):
+    x, kernels = noise(3, 2, n, 2, dtype=dtype, seed=n), noise(count, heads, taps, dtype=dtype, seed=taps)
+    weight = noise(3, 2, n, count * 2, dtype=dtype, seed=1)
+    y = convolve(x.requires_grad_(), kernels.requires_grad_())
+    dx, dk = torch.autograd.grad((y * weight).sum(), [x, kernels])
+
+    signal, taps_of = x.detach().double().numpy(), kernels.detach().double().expand(-1, 2, -1).numpy()
+    w = weight.double().numpy().reshape(3, 2, n, count, 2)
+    m = np.stack([[toeplitz(h, n) for h in k] for k in taps_of])  # (K, heads, n, n)
+    assert_close(y, np.einsum("khts,bhsd->bhtkd", m, signal).reshape(y.shape), dtype)
+    assert_close(dx, np.einsum("khts,bhtkd->bhsd", m, w), dtype)
+    moved = np.einsum("bhtkd,bhsd->khts", w, signal)  # by each entry of m; a tap has a diagonal of them
+    by_tap = np.stack([np.trace(moved, -lag, 2, 3) for lag in range(taps)], -1)  # 0 of a tap beyond the text
+    assert_close(dk, by_tap if heads == 2 else by_tap.sum(1, keepdims=True), dtype)
+
+
+@SWITCHES
+@KERNELS
+@PRECISIONS
+def test_not_a_bit_of_a_convolution_comes_from_the_future(n, taps, count, heads, dtype):
+    """Nor of its gradient, by the outputs up to a token, with respect to a later one."""
+    x, kernels = noise(2, 2, n, 3, dtype=dtype), noise(count, heads, taps, dtype=dtype)
+    y = convolve(x, kernels)
+    for t in range(n - 1):
+        changed = x.clone()
+        changed[:, :, t + 1 :] = 1e6 * noise(2, 2, n - 1 - t, 3, dtype=dtype, seed=t)
+        changed.requires_grad_()
+        early = convolve(changed, kernels)[:, :, : t + 1]
+        assert torch.equal(early, y[:, :, : t + 1])
+        (dx,) = torch.autograd.grad(early.square().sum(), changed)
+        assert (dx[:, :, t + 1 :] == 0).all() and (dx[:, :, t] != 0).all()
+
+
+@pytest.mark.parametrize("taps", [2, 4, 5, 128])
+def test_the_memory_of_a_convolution_grows_as_the_text(taps):
+    """All that is kept for the gradient, and the largest tensor that is made on the way."""
+
+    class Made(TorchDispatchMode):
+        most = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
+            self.most = max([self.most, *(t.numel() for t in tree_leaves(out) if t is not None)])
+            return out
+
+    def memory(n: int) -> tuple[int, int]:
+        x, kernel, kept = noise(1, 2, n, 3).requires_grad_(), noise(2, 2, taps).requires_grad_(), {}
+        keep = lambda t: kept.update({t.data_ptr(): t.numel()}) or t  # noqa: E731
+        with Made() as made, torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
+            convolve(x, kernel).sum().backward()
+        return sum(kept.values()), made.most
+
+    (kept, largest), (most_kept, most) = memory(1024), memory(4096)
+    assert kept < most_kept <= 4 * kept and largest < most <= 4 * largest
 
 
 def test_two_sided_filters_do_hear_the_future():
