@@ -4,7 +4,8 @@ import importlib.util
 import inspect
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,14 @@ def load_model(place: str, checkpoint: Path | None = None) -> Model:
     FileNotFoundError, ImportError, ValueError: what is missing or does not fit.
     """
     home, _, name = place.rpartition(":")
+    with _found_first(str(Path(home).parent.resolve()) if home.endswith(".py") else ""):  # "": the working folder
+        model = _made(place, home, name)
+    if checkpoint is not None:
+        _load(model, checkpoint)
+    return model
+
+
+def _made(place: str, home: str, name: str) -> Model:
     module = _run(Path(home)) if home.endswith(".py") else _import(home)
     found = getattr(module, name, None)
     if not callable(found):
@@ -42,8 +51,6 @@ def load_model(place: str, checkpoint: Path | None = None) -> Model:
         raise ValueError(f"{name}() in {home} ends the program ({e.code}) instead of making a model") from e
     if not callable(model):
         raise ValueError(f"{name}() in {home} made {type(model).__name__}, no callable ids (B, T) -> logits (B, T, V)")
-    if checkpoint is not None:
-        _load(model, checkpoint)
     return model
 
 
@@ -54,7 +61,6 @@ def _run(path: Path) -> ModuleType:
     if spec is None:
         raise ValueError(f"{path} is no Python file: give path/to/file.py:make_model")
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))  # its own imports are beside it
     sys.modules.setdefault(path.stem, module)  # dataclasses look their module up
     try:
         spec.loader.exec_module(module)  # type: ignore[union-attr]  # a .py file has one
@@ -69,13 +75,21 @@ def _run(path: Path) -> ModuleType:
 
 def _import(name: str) -> ModuleType:
     """A module by its dotted name, as `python -m` would find it."""
-    sys.path.insert(0, "")  # the working folder
     try:
         return importlib.import_module(name)
     except SystemExit as e:
         raise ValueError(f"{name} ends the program when it is imported ({e.code})") from e
+
+
+@contextmanager
+def _found_first(folder: str) -> Iterator[None]:
+    """While a model is made, imports look into a folder first; what is imported later is none of its business."""
+    sys.path.insert(0, folder)
+    try:
+        yield
     finally:
-        sys.path.remove("")
+        if folder in sys.path:  # a stranger's code may have taken it out
+            sys.path.remove(folder)
 
 
 def _reads_ids(found: Any, place: str) -> bool:
