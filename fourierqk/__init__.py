@@ -7,7 +7,7 @@ What a first program needs::
     filters       AllPass, Tone, Gaussian, Morlet; CircularFilter or CausalFilter to write your own;
                   Causal or Unit around another; bins, period for frequencies
     texts         verse, shakespeare, text
-    training      PRESETS, TrainConfig, train
+    training      PRESETS, TrainConfig, train; load for what it kept in a folder
     the audit     audit, assert_causal
 
 Everything else is imported from where it lives: ``from fourierqk.losses import honest_loss``, ``from

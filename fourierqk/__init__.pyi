@@ -19,6 +19,7 @@ from fourierqk.model import GPTConfig as GPTConfig
 from fourierqk.model import generate as generate
 from fourierqk.training import PRESETS as PRESETS
 from fourierqk.training import TrainConfig as TrainConfig
+from fourierqk.training import load as load
 from fourierqk.training import train as train
 from fourierqk.zoo import SYSTEMS as SYSTEMS
 from fourierqk.zoo import build as build
