@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import _disable_current_modes
 
-__all__ = ["Adapter", "Arguments", "Model", "RefusedError", "block_size", "check_model", "duplicate", "vocab_size"]
+__all__ = ["Adapter", "Arguments", "Model", "RefusedError", "check_model", "duplicate"]
 
 SEARCHED = 20_000  # objects to look into for modules, at most
 _EMPTY = CellType()  # of a closure whose variable is not set yet
@@ -113,6 +114,7 @@ class Adapter:
     def __init__(self, model: Model, arguments: Arguments = MappingProxyType({})) -> None:
         self.model, self.arguments = model, arguments
         self.roots = roots(model)
+        _check_sizes(self.roots)
         self._worked: Callable[[], Any] | None = None  # the first call that did, of this model or what it is a copy of
 
     def around(self, model: Model) -> "Adapter":
@@ -244,6 +246,17 @@ def _not_logits(out: Any, b: int, t: int) -> str:
     )
 
 
+def _check_sizes(roots: list[nn.Module]) -> None:
+    """ValueError where a layer (nn.LazyLinear, say) takes the size of its weights from an input that it never had."""
+    for root in roots:
+        for path, m in root.named_modules():
+            if any(is_lazy(t) for t in (*m._parameters.values(), *m._buffers.values())):
+                raise ValueError(
+                    f"{path or 'the model'} ({type(m).__name__}) has no weights before it has read something: call the "
+                    "model once, as model(torch.zeros(1, length, dtype=torch.long)), and load its weights after that"
+                )
+
+
 def check_model(model: Model, arguments: Arguments = MappingProxyType({})) -> None:
     """ValueError unless it could be called with ids (B, T) and these arguments: a class, say, or what makes a model."""
     if not callable(model):
@@ -279,30 +292,6 @@ def _parameters(model: Model) -> list[inspect.Parameter]:
     if not any(p.kind is not p.KEYWORD_ONLY for p in found):
         raise ValueError
     return found
-
-
-def block_size(model: Model) -> int | None:
-    """The longest text a model says it can read (`cfg` or `config`, the usual names), None when it does not say.
-
-    block_size comes last: BigBird and MiniMax, whose max_position_embeddings is the length, call a chunk so.
-    """
-    return _says(model, "max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "sequence_len", "block_size")
-
-
-def vocab_size(model: Model) -> int | None:
-    """How many different tokens a model says it knows, None when it does not say."""
-    return _says(model, "vocab_size")
-
-
-def _says(model: Model, *names: str) -> int | None:
-    """The first of these numbers that a configuration of the model holds."""
-    for m in (model, *roots(model)):
-        for holder in (getattr(m, "cfg", None), getattr(m, "config", None)):
-            for name in names:
-                n = getattr(holder, name, None)
-                if isinstance(n, int) and n > 0:
-                    return n
-    return None
 
 
 def _unwrap(out: Any) -> Any:

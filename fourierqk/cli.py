@@ -18,7 +18,7 @@ import typer
 from torch import Tensor, nn
 
 from fourierqk import __version__, reckoning
-from fourierqk.adapter import Model, block_size, vocab_size
+from fourierqk.adapter import Model
 from fourierqk.causality import audit as examine
 from fourierqk.data import Corpus
 from fourierqk.data import text as read_text
@@ -26,6 +26,7 @@ from fourierqk.foreign import load_model
 from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
 from fourierqk.records import SCHEMA, by_system, markdown, plain, rows, runs_in
+from fourierqk.sizes import block_size, vocab_size
 from fourierqk.studies import (
     LESS,
     STUDIES,

@@ -16,9 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fourierqk.adapter import Adapter, Model, block_size
+from fourierqk.adapter import Adapter, Model
 from fourierqk.checks import check_count
 from fourierqk.data import Corpus
+from fourierqk.sizes import block_size
 
 __all__ = [
     "Difference", "Floor", "Loss", "Scored", "ShuffledGap", "excess", "floor", "floors", "honest_loss",

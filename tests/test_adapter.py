@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from fourierqk.adapter import Adapter, block_size, vocab_size
+from fourierqk.adapter import Adapter
 from fourierqk.causality import audit
 from fourierqk.foreign import load_model
+from fourierqk.sizes import block_size, vocab_size
 
 
 class Says(nn.Module):
@@ -20,20 +21,59 @@ class Says(nn.Module):
         self.config = SimpleNamespace(**numbers)
 
 
-@pytest.mark.parametrize("numbers, longest", [
-    ({"block_size": 64, "max_position_embeddings": 4096}, 4096),  # BigBird: 64 is a block of its sparse attention
-    ({"block_size": 256, "n_positions": 1024}, 1024),
-    ({"block_size": 64}, 64),
-    ({"max_position_embeddings": "many", "block_size": 8}, 8),
-    ({"hidden_size": 8}, None),
-])  # fmt: skip
-def test_the_longest_text_is_read_under_its_own_name(numbers, longest):
+SAYS = {  # as public models say it: numbers -> the longest text, the number of tokens
+    "BigBird": ({"block_size": 64, "max_position_embeddings": 4096, "vocab_size": 40}, 4096, 40),
+    "a block beside n_positions": ({"block_size": 256, "n_positions": 1024}, 1024, None),
+    "nanoGPT": ({"block_size": 64, "vocab_size": 40}, 64, 40),
+    "a number that is none": ({"max_position_embeddings": "many", "block_size": 8}, 8, None),
+    "a switch": ({"block_size": True, "vocab_size": True}, None, None),
+    "XLNet: no limit": ({"max_position_embeddings": -1, "vocab_size": 40}, None, 40),
+    "MPT": ({"max_seq_len": 2048, "vocab_size": 40}, 2048, 40),
+    "OLMo, LLaDA": ({"max_sequence_length": 512, "vocab_size": 40}, 512, 40),
+    "ChatGLM": ({"seq_length": 512, "padded_vocab_size": 48}, 512, 48),
+    "lit-gpt": ({"block_size": 64, "padded_vocab_size": 48, "vocab_size": 40}, 64, 40),
+    "RWKV": ({"context_length": 1024, "vocab_size": 40}, 1024, 40),
+    "Mamba": ({"d_model": 8, "vocab_size": 40, "pad_vocab_size_multiple": 8}, None, 40),
+    "what generate() writes": ({"max_length": 20, "sliding_window": 4, "vocab_size": 40}, None, 40),
+    "block diffusion of text with pictures": (
+        {"block_size": 4, "text_config": SimpleNamespace(vocab_size=40, max_position_embeddings=64)}, 64, 40),
+    "encoder and decoder": ({"decoder": SimpleNamespace(vocab_size=40, n_positions=64)}, 64, 40),
+    "nothing": ({"hidden_size": 8}, None, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_a_model_s_numbers_are_read_under_their_own_names(name):
+    numbers, longest, tokens = SAYS[name]
     model = Says(**numbers)
-    assert block_size(model) == block_size(lambda ids: model(ids)) == longest
+    for said in (model, lambda ids: model(ids), nn.DataParallel(model), nn.Sequential(model)):
+        assert (block_size(said), vocab_size(said)) == (longest, tokens)
 
 
-def test_the_number_of_tokens_is_asked_for():
-    assert vocab_size(Says(vocab_size=40)) == 40 and vocab_size(Says()) is None
+class Lone(nn.Module):
+    """A model that keeps its numbers elsewhere than in a config."""
+
+    def __init__(self, **held: object) -> None:
+        super().__init__()
+        for name, value in held.items():
+            setattr(self, name, value)
+
+
+@pytest.mark.parametrize("model, longest, tokens", [
+    (Lone(cfg={"context_length": 64, "vocab_size": 40}), 64, 40),  # a dict: LLMs-from-scratch
+    (Lone(args=SimpleNamespace(ctx_len=64, vocab_size=40)), 64, 40),  # RWKV-LM
+    (Lone(params=SimpleNamespace(max_seq_len=64, vocab_size=-1), vocab_size=40), 64, 40),  # Llama: not known yet
+    (Lone(block_size=64, tok_emb=nn.Embedding(40, 8)), 64, 40),  # minGPT
+    (Lone(max_seq_len=64, num_tokens=40), 64, 40),  # x-transformers
+    (Lone(wte=nn.Embedding(40, 8), wpe=nn.Embedding(64, 8), head=nn.Linear(8, 40)), None, 40),
+    (Lone(wte=nn.Embedding(40, 8), wpe=nn.Embedding(64, 8)), None, None),  # which of the two?
+    (Lone(config=SimpleNamespace(max_position_embeddings=66, vocab_size=40),  # RoBERTa: two rows serve the padding
+          pos=nn.Embedding(66, 8, padding_idx=1), tok=nn.Embedding(40, 8, padding_idx=1)), 64, 40),
+    (Lone(config=SimpleNamespace(max_position_embeddings=64, vocab_size=64), tok=nn.Embedding(64, 8, padding_idx=1)),
+     64, 64),
+])  # fmt: skip
+def test_a_model_is_asked_wherever_it_keeps_its_numbers(model, longest, tokens):
+    assert (block_size(model), vocab_size(model)) == (longest, tokens)
 
 
 # --- a model is run as it trains
@@ -154,3 +194,30 @@ class Wrapped(nn.Module):
 """)
     torch.save(load_model("wrapped.py:Wrapped").state_dict(), "weights.pt")
     load_model("wrapped.py:Wrapped", Path("weights.pt"))
+
+
+def test_the_folder_of_a_model_s_file_is_left_again(code):
+    """A file beside it, random.py say, would else be what the library finds later."""
+    Path("elsewhere").mkdir()
+    Path("elsewhere/beside.py").write_text("WIDTH = 4")
+    late = "def make():\n    import beside\n    return Model(beside.WIDTH)\n"
+    Path("elsewhere/made.py").write_text(MODEL.format(imports="", width=4) + late)
+    Path("elsewhere/gone.py").write_text("import sys\nsys.path.pop(0)\n" + MODEL.format(imports="", width=4))
+    before = [*sys.path]
+    for name in ("made.py:make", "gone.py:Model", "made.py:nothing"):
+        try:
+            load_model(f"elsewhere/{name}")
+        except ValueError:
+            assert "nothing" in name
+        assert sys.path == before
+    for name in ("beside", "made", "gone"):
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("around", [lambda m: m, lambda m: lambda ids: m(ids), nn.DataParallel])
+def test_a_layer_that_waits_for_its_first_input_is_named(around):
+    model = nn.Sequential(nn.Embedding(V, 8), nn.LazyLinear(V))
+    with pytest.raises(ValueError, match=r"1 \(LazyLinear\) has no weights .*: call the model once"):
+        audit(around(model), V, N)
+    model(torch.zeros(1, N, dtype=torch.int64))
+    assert audit(around(model), V, N, draws=2).verdict == "causal"

@@ -204,13 +204,14 @@ def test_odd_behaviour_is_named(make, verdict: str, says: str) -> None:  # noqa:
     (Net(nn.Identity()), {"seed": "x"}, "seed = 'x'"),
     (Net(nn.Identity()), {"positions": 0}, "positions = 0"),
     (Net(nn.Identity()), {"lengths": [1]}, "length = 1"),
-    (Net(nn.Identity()), {"axes": ["time"]}, "axes"),
-    (Net(nn.Identity()), {"axes": "train"}, "axes"),
+    (Net(nn.Identity()), {"axes": ["time"]}, "unknown axis 'time': there are train, batch"),
+    (Net(nn.Identity()), {"axes": ["trian"]}, "did you mean train?"),
+    (Net(nn.Identity()), {"axes": "train"}, "axes = 'train' must be a list"),
     (Net(nn.Identity()), {"text": [1, 2, 3]}, "text must be"),
     (Net(nn.Identity()), {"text": torch.rand(50)}, "text must be"),
     (Net(nn.Identity()), {"text": torch.arange(5)}, "text must be"),
     (Net(nn.Identity()), {"text": torch.tensor([1, 2, 99] * 10)}, "text must be"),
-    (GPT(GPTConfig(V, block_size=8, n_layer=1, n_head=1, n_embd=4)), {}, "block_size = 8"),
+    (GPT(GPTConfig(V, block_size=8, n_layer=1, n_head=1, n_embd=4)), {}, "reads at most 8 tokens"),
     (3, {}, "not int"),
 ])  # fmt: skip
 def test_bad_input(model, how: dict, says: str) -> None:  # noqa: ANN001

@@ -492,8 +492,8 @@ def test_audit_refuses_what_does_not_go_together(mine):
     run("train", "base-dot", "--out", "run", "--steps", 4)
     assert "leave --vocab 9 out" in refused(run("audit", "--dir", "run", "--vocab", 9))
     assert "--checkpoint fills a model from a file" in refused(run("audit", "base-dot", "--checkpoint", "x.pt"))
-    assert "give --vocab" in refused(run("audit", f"{mine}:make_model"))
-    assert "axes" in refused(run("audit", "base-dot", "--axis", "time"))
+    assert "give --vocab" in refused(run("audit", f"{mine}:function"))
+    assert "did you mean batch?" in refused(run("audit", "base-dot", "--axis", "bacth"))
 
 
 def test_the_installed_command_and_its_light_import():

@@ -1,13 +1,14 @@
 """What is asked of a model, and whether it can be: the sizes of the texts, and the probes that are made of them."""
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 
 import torch
 from torch import Tensor
 
-from fourierqk.adapter import Model, block_size
+from fourierqk.adapter import Model
 from fourierqk.causality.probes import Plan, plan_edits, plan_redraws
+from fourierqk.checks import check_count, unknown_name
+from fourierqk.sizes import block_size
 
 __all__ = ["Question", "check_question"]
 
@@ -44,19 +45,19 @@ def check_question(
     model: Model, ask: Question, lengths: Sequence[int], axes: Sequence[str], known: Sequence[str]
 ) -> None:
     """ValueError where a number or a name cannot be asked for. known: the axes that can."""
-    for name, least in (("vocab_size", 2), ("length", 2), ("draws", 1), ("positions", 2), ("seed", 0)):
-        value = getattr(ask, name)
-        if not isinstance(value, Integral) or value < least:
-            raise ValueError(f"{name} = {value!r} must be a whole number, at least {least}")
+    for name, least in (("vocab_size", 2), ("draws", 1), ("positions", 2), ("seed", 0)):
+        check_count(getattr(ask, name), name, least)
     if not isinstance(lengths, Sequence):
         raise ValueError(f"lengths = {lengths!r} must be a list of whole numbers")
     longest = block_size(model)
     for n in (ask.length, *lengths):
-        if not isinstance(n, Integral) or n < 2 or n > (longest or n):
-            limit = f" and at most block_size = {longest}" * bool(longest)
-            raise ValueError(f"length = {n!r} must be a whole number, at least 2 (a past and a future)" + limit)
-    if not set(axes) <= set(known) or isinstance(axes, str):
-        raise ValueError(f"axes = {axes!r} must be a list of some of {', '.join(known)}")
+        if check_count(n, "length", 2) > (longest or n):  # a past and a future
+            raise ValueError(f"length = {n}: the model says that it reads at most {longest} tokens, take no more")
+    if isinstance(axes, str):
+        raise ValueError(f"axes = {axes!r} must be a list: [{axes!r}]")
+    for axis in axes:
+        if axis not in known:
+            raise ValueError(unknown_name("axis", axis, known))
     if ask.text is not None:
         _check_text(ask.text, max(ask.length, *lengths, 2), ask.vocab_size)
 
