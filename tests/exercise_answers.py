@@ -30,7 +30,7 @@ NUMBERS = {
     "one_frequency.same_rhythm": 16,
     "one_frequency.largest_move": math.exp(0.3),
     "random_bands.deaf_centre": 0.25,
-    "random_bands.twice_as_loud": 4,
+    "random_bands.twice_the_gain": 4,
     "random_bands.slowest_draw": 3,
     "four_frequencies.cross_terms": 56,
     "four_frequencies.needed_rate": 3e-4 * math.log(50 / 7) / 0.75,
@@ -468,7 +468,7 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (4, "period"), (0.5, "upside down"), (math.pi / 2, "angle"), (90, "degrees"), (0.75, "between 0 and 1/2"),
         (0, "quarter of a turn"),
     ],
-    "random_bands.twice_as_loud": [(2, "acts twice"), (16, "fourth power"), (1, "sharper"), (8, "product")],
+    "random_bands.twice_the_gain": [(2, "acts twice"), (16, "fourth power"), (1, "sharper"), (8, "product")],
     "random_bands.unit": [
         (lambda phi, n: phi / phi.norm(), "norm of phi itself"),
         (lambda phi, n: phi / phi.sum(), "L1"),

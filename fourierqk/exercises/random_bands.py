@@ -7,7 +7,7 @@ import torch
 from fourierqk.exercises import checker, fits, number, numeric, reply
 from fourierqk.filters import RandomBands
 
-__all__ = ["deaf_centre", "slowest_draw", "twice_as_loud", "unit"]
+__all__ = ["deaf_centre", "slowest_draw", "twice_the_gain", "unit"]
 
 
 @checker
@@ -25,7 +25,7 @@ def deaf_centre(answer) -> str | None:
 
 
 @checker
-def twice_as_loud(answer) -> str | None:
+def twice_the_gain(answer) -> str | None:
     """The factor by which scores grow when the filter of queries and keys is doubled: 4."""
     wrong = {
         2: "the filter acts twice in a score: on the query and on the key.",
