@@ -21,8 +21,6 @@ class Rotary(FeatureMap):
     of d channels; each is turned alike.
     """
 
-    speed: Tensor  # (d / 2,), radians per token
-
     def __init__(self, d: int, base: float = 10000.0) -> None:
         super().__init__()
         if check_count(d, "d") % 2:
@@ -30,8 +28,6 @@ class Rotary(FeatureMap):
         if not base > 1:
             raise ValueError(f"base = {base} must be above 1: channels turn at speeds from 1 down to about 1 / base")
         self.d, self.base = d, float(base)
-        speed = self.base ** -(torch.arange(0, d, 2, dtype=torch.float64) / d)
-        self.register_buffer("speed", speed.to(torch.get_default_dtype()), persistent=False)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """(batch, heads, time, K d) -> the same shape. start: the position of the first token."""
@@ -39,7 +35,8 @@ class Rotary(FeatureMap):
         if z.shape[-1] % self.d:
             raise ValueError(f"these rotary positions are for heads of {self.d} channels, the signal has {z.shape[-1]}")
         t = torch.arange(start, start + z.shape[-2], device=z.device, dtype=compute_dtype(z.dtype))
-        angle = t[:, None, None] * self.speed.to(z.dtype)  # (T, 1, d / 2), one row for all blocks
+        speed = self.base ** -(torch.arange(0, self.d, 2, dtype=torch.float64) / self.d)  # (d / 2,), radians per token
+        angle = t[:, None, None] * speed.to(z)  # (T, 1, d / 2), one row for all blocks
         a, b = z.unflatten(-1, (-1, 2, self.d // 2)).unbind(-2)  # (B, nh, T, K, d / 2) each
         turned = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -2)
         return turned.flatten(-3).to(x.dtype)
