@@ -51,7 +51,7 @@ class PrefixFilter(FeatureMap):
         """q, k: (B, heads, T, d) -> (B, heads, T, T): row i is of the prefix that ends at i, j > i means nothing."""
         a, b, n = precise(q), precise(k), q.shape[-2]
         with torch.autocast(q.device.type, enabled=False):
-            past = convolve(a, self.kernel(n)[..., n - 1 :].to(a.dtype))  # (B, heads, T, d)
+            past = convolve(a, self.kernel(n)[None, ..., n - 1 :].to(a.dtype))  # (B, heads, T, d)
             read = (past @ b.mT).tril()  # (B, heads, T, T): column m of row i is 0 for m > i
             return read @ self._toeplitz(b, n)
 
