@@ -29,7 +29,7 @@ specimens.models specimens.rivals specimens
 analysis.phases analysis.kernels analysis.learned analysis
 training.hardware training.presets training.checkpoint training.loop training
 studies.design studies.measurement studies.runs studies.tally studies.pool studies.worker studies.cluster studies
-reckoning.paper reckoning.evidence reckoning.judges reckoning.claims reckoning
+reckoning.paper reckoning.evidence reckoning.judges reckoning.claims reckoning.race reckoning
 figures.draw figures.signals figures.models figures
 widgets widgets.*
 exercises exercises.*

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from statistics import NormalDist, fmean, variance
 from typing import Any, NamedTuple
 
-__all__ = ["Interval", "compare", "holm", "interval", "t_quantile"]
+__all__ = ["Interval", "compare", "contrast", "holm", "interval", "t_quantile"]
+
 
 def compare(
     runs: Iterable[dict[str, Any]], base: Iterable[dict[str, Any]], kind: str = "honest"
@@ -26,6 +27,43 @@ def compare(
         return {**found, "low": None, "high": None, "p": None}
     seeds = math.sqrt(variance(d) / len(d))
     return {**found, "seeds_se": seeds, **interval(fmean(d), seeds, len(d) - 1, windows)._asdict()}
+
+
+def contrast(*sides: tuple[float, Iterable[dict[str, Any]]], kind: str = "ordered") -> dict[str, Any] | None:
+    """A weighted sum of losses on the test text, paired by seed and by window, as `compare` gives a difference.
+
+    sides: (1, runs), (-1, base) is a difference of two systems; four sides make an interaction, the difference of two
+    differences. Windows are paired, since all runs are tested on the same ones: what is hard for all drops out.
+    ValueError for runs without test losses, or with losses of another number of windows.
+    """
+    found = [(weight, _by_seed(runs)) for weight, runs in sides]
+    seeds = [s for s in found[0][1] if all(s in runs for _, runs in found)]
+    if not seeds:
+        return None
+    by_seed = [_weighted([(weight, _window_losses(runs[s], kind)) for weight, runs in found]) for s in seeds]
+    d, windows = [fmean(values) for values in by_seed], [fmean(column) for column in zip(*by_seed, strict=True)]
+    error = math.sqrt(variance(windows) / len(windows))
+    total = {"values": d, "mean": fmean(d), "seeds_se": None, "windows_se": error}
+    if len(d) == 1:
+        return {**total, "low": None, "high": None, "p": None}
+    spread = math.sqrt(variance(d) / len(d))
+    return {**total, "seeds_se": spread, **interval(fmean(d), spread, len(d) - 1, error)._asdict()}
+
+
+def _window_losses(run: Mapping[str, Any], kind: str) -> list[float]:
+    if "test" not in run:
+        which = f"{run.get('system')}, seed {run['seed']}"
+        raise ValueError(f"the run of {which}, has no test losses: train it on a text with a test split")
+    values: list[float] = run["test"][kind]["values"]
+    return values
+
+
+def _weighted(sides: list[tuple[float, list[float]]]) -> list[float]:
+    """The weighted sum of losses, window by window."""
+    if len({len(values) for _, values in sides}) > 1:
+        raise ValueError("only losses on the same windows can be paired")
+    weights, columns = zip(*sides, strict=True)
+    return [sum(w * x for w, x in zip(weights, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _by_seed(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:

@@ -1,0 +1,101 @@
+"""The race: contrasts against numpy, the protocol's rules on made-up losses, and the records against their protocol."""
+import random
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from fourierqk.reckoning import race
+from fourierqk.records import contrast
+
+
+def run(system: str, seed: int = 0, lr: float = 1e-2, loss: float = 2.0, values: list[float] | None = None) -> dict:
+    tested = {} if values is None else {"test": {"ordered": {"values": values}, "honest": {"values": values[:3]}}}
+    train, losses = {"lr": lr, "steps": 10}, {"ordered": {"mean": loss}}
+    return {"system": system, "seed": seed, "train": train, "model": {"dropout": 0.0}, "losses": losses, **tested}
+
+
+def windows(seeds: int, n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(2, 0.3, (seeds, n))
+
+
+def runs(system: str, values: np.ndarray) -> list[dict]:
+    return [run(system, seed, values=row.tolist()) for seed, row in enumerate(values)]
+
+
+@pytest.mark.parametrize(("seeds", "n"), [(5, 40), (2, 7), (3, 512)])
+def test_a_contrast_is_a_paired_difference_with_both_errors(seeds, n):
+    a, b, c, d = (windows(seeds, n, seed) for seed in range(4))
+    for sides, total in (
+        (((1, a), (-1, b)), a - b),
+        (((1, a), (-1, b), (-1, c), (1, d)), a - b - (c - d)),
+    ):
+        found = contrast(*((w, runs("x", values)) for w, values in sides))
+        by_seed, by_window = total.mean(1), total.mean(0)
+        assert found["values"] == pytest.approx(by_seed.tolist()) and found["mean"] == pytest.approx(total.mean())
+        assert found["seeds_se"] == pytest.approx(scipy.stats.sem(by_seed))
+        assert found["windows_se"] == pytest.approx(scipy.stats.sem(by_window))
+        t, z = scipy.stats.t.ppf(0.975, seeds - 1), scipy.stats.norm.ppf(0.975)
+        half = np.hypot(t * found["seeds_se"], z * found["windows_se"])
+        assert (found["low"], found["high"]) == pytest.approx((total.mean() - half, total.mean() + half), rel=1e-6)
+
+
+def test_what_is_hard_for_all_drops_out():
+    hard = windows(1, 200, 0)
+    a, b = (hard + windows(3, 200, seed) / 100 for seed in (1, 2))
+    assert contrast((1, runs("a", a)), (-1, runs("b", b)))["windows_se"] < 0.02 * scipy.stats.sem(hard[0])
+
+
+def test_a_contrast_needs_seeds_in_common_and_tested_runs():
+    a, b = runs("a", windows(2, 5, 0)), runs("b", windows(2, 5, 1))
+    assert contrast((1, a[:1]), (-1, b[1:])) is None
+    assert contrast((1, a[:1]), (-1, b))["low"] is None
+    with pytest.raises(ValueError, match="a, seed 0, has no test losses"):
+        contrast((1, [run("a")]), (-1, b))
+    with pytest.raises(ValueError, match="the same windows"):
+        contrast((1, a), (-1, runs("b", windows(2, 6, 1))))
+    with pytest.raises(ValueError, match="two records of a, seed 0"):
+        contrast((1, [a[0], a[0]]), (-1, b))
+
+
+def test_a_curve_knows_its_best_rate_and_whether_it_lies_at_an_edge():
+    table = {3e-3: (2.2, 2.4), 1e-2: (2.0, 2.1), 3e-2: (1.9, 2.3)}
+    records = [run("a", seed, lr, loss) for lr, losses in table.items() for seed, loss in enumerate(losses)]
+    random.Random(0).shuffle(records)
+    curve = race.curves(records)["a"]
+    assert curve.best == (1e-2,) and curve.loss == pytest.approx(2.05) and not curve.at_edge
+    assert {k: sorted(v) for k, v in curve.losses.items()} == {(lr,): sorted(v) for lr, v in table.items()}
+    assert race.curves([r for r in records if r["train"]["lr"] != 3e-2])["a"].at_edge
+    cells = race.curves(records, ("lr", "dropout"))["a"]
+    assert cells.best == (1e-2, 0.0)
+
+
+def test_the_finalists_are_those_of_the_protocol():
+    losses = {
+        "base-dot": 1.9, "base-rope": 1.8, "short-conv": 1.7, "short-conv-rope": 1.6, "kv-shift": 1.5,
+        "sliding-fourier-qk": 1.85, "causal-morlet": 1.84, "prefix-fourier-qk": 1.88, "prefix-fourier-rope": 1.7,
+        "taps-resonator": 1.87, "taps-resonator-rope": 1.75,
+    }  # fmt: skip
+    screened = race.curves([run(s, loss=loss) for s, loss in losses.items()])
+    assert race.finalists(screened) == (
+        "base-dot", "base-rope", "short-conv", "short-conv-rope", "causal-morlet", "sliding-fourier-qk",
+        "prefix-fourier-rope", "prefix-fourier-qk",
+    )  # fmt: skip
+    screened = race.curves([run(s, loss=loss) for s, loss in losses.items() if s != "prefix-fourier-rope"])
+    assert race.finalists(screened)[-2:] == ("taps-resonator-rope", "taps-resonator")
+
+
+def test_compared_systems_are_corrected_for_their_number_and_told_from_equal_ones():
+    rng = np.random.default_rng(0)
+    base = rng.normal(2, 0.2, (5, 300))
+    noise = {s: rng.normal(0, 0.01, (5, 300)) for s in ("far", "same")}
+    losses = {"base": base, "far": base - 0.5 + noise["far"], "same": base + noise["same"]}
+    by_system = {name: runs(name, values) for name, values in losses.items()}
+    found = race.compared(by_system, [("far", "base"), ("same", "base")])
+    assert found["far - base"]["holds"] and not found["far - base"]["equivalent"]
+    assert found["same - base"]["equivalent"] and abs(found["same - base"]["mean"]) < 0.01
+
+
+def test_predictions_have_a_name_each():
+    ids = [p["id"] for p in race.predictions()]
+    assert ids == [f"P{i}" for i in range(1, len(ids) + 1)] and all(p["says"].endswith(".") for p in race.predictions())
