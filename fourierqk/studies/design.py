@@ -86,7 +86,7 @@ class Study:
     settings: tuple[Mapping[str, Any], ...] = ({},)
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs, seed by seed, so that a study cut short still compares its systems. ValueError: an unknown name."""
+        """All runs, seed by seed and setting by setting, so that a study cut short compares its systems. ValueError: an unknown name."""
         size = find_preset(self.preset)
         if not self.systems or len({*self.systems}) < len(self.systems):
             raise ValueError(f"systems = {','.join(self.systems)!r} must name at least one, and none twice")
@@ -98,8 +98,8 @@ class Study:
         return tuple(
             Run(look_up(s).name, self.corpus, self.preset, size.changed(**setting, seed=seed), self._label(setting))
             for seed in range(self.first_seed, self.first_seed + self.seeds)
-            for s in self.systems
             for setting in self.settings
+            for s in self.systems
         )
 
     def _label(self, setting: Mapping[str, Any]) -> str:
