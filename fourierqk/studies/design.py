@@ -86,7 +86,10 @@ class Study:
     settings: tuple[Mapping[str, Any], ...] = ({},)
 
     def runs(self) -> tuple[Run, ...]:
-        """All runs, seed by seed and setting by setting, so that a study cut short compares its systems. ValueError: an unknown name."""
+        """All runs, seed by seed and setting by setting, so that a study cut short compares its systems.
+
+        ValueError for an unknown name.
+        """
         size = find_preset(self.preset)
         if not self.systems or len({*self.systems}) < len(self.systems):
             raise ValueError(f"systems = {','.join(self.systems)!r} must name at least one, and none twice")
