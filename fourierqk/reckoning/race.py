@@ -89,13 +89,13 @@ def _partner(system: str, screened: Mapping[str, Curve]) -> str:
 
 
 def compared(
-    runs: Mapping[str, list[dict[str, Any]]], pairs: Iterable[tuple[str, str]], kind: str = "ordered"
+    runs: Mapping[str, list[dict[str, Any]]], pairs: Iterable[tuple[str, str]]
 ) -> dict[str, dict[str, Any]]:
     """Differences on the test text by name, "a - b", each with whether Holm's procedure leaves it.
 
     runs: by system. pairs: of systems, the first minus the second. equivalent: the whole interval within `EQUIVALENT`.
     """
-    found = {f"{a} - {b}": contrast((1, runs[a]), (-1, runs[b]), kind=kind) for a, b in pairs}
+    found = {f"{a} - {b}": contrast((1, runs[a]), (-1, runs[b])) for a, b in pairs}
     known = {name: d for name, d in found.items() if d is not None}
     left = holm({name: d["p"] for name, d in known.items() if d["p"] is not None})
     return {

@@ -29,8 +29,8 @@ def compare(
     return {**found, "seeds_se": seeds, **interval(fmean(d), seeds, len(d) - 1, windows)._asdict()}
 
 
-def contrast(*sides: tuple[float, Iterable[dict[str, Any]]], kind: str = "ordered") -> dict[str, Any] | None:
-    """A weighted sum of losses on the test text, paired by seed and by window, as `compare` gives a difference.
+def contrast(*sides: tuple[float, Iterable[dict[str, Any]]]) -> dict[str, Any] | None:
+    """A weighted sum of ordered losses on the test text, paired by seed and by window, as `compare` gives a difference.
 
     sides: (1, runs), (-1, base) is a difference of two systems; four sides make an interaction, the difference of two
     differences. Windows are paired, since all runs are tested on the same ones: what is hard for all drops out.
@@ -40,7 +40,7 @@ def contrast(*sides: tuple[float, Iterable[dict[str, Any]]], kind: str = "ordere
     seeds = [s for s in found[0][1] if all(s in runs for _, runs in found)]
     if not seeds:
         return None
-    by_seed = [_weighted([(weight, _window_losses(runs[s], kind)) for weight, runs in found]) for s in seeds]
+    by_seed = [_weighted([(weight, _window_losses(runs[s])) for weight, runs in found]) for s in seeds]
     d, windows = [fmean(values) for values in by_seed], [fmean(column) for column in zip(*by_seed, strict=True)]
     error = math.sqrt(variance(windows) / len(windows))
     total = {"values": d, "mean": fmean(d), "seeds_se": None, "windows_se": error}
@@ -50,11 +50,11 @@ def contrast(*sides: tuple[float, Iterable[dict[str, Any]]], kind: str = "ordere
     return {**total, "seeds_se": spread, **interval(fmean(d), spread, len(d) - 1, error)._asdict()}
 
 
-def _window_losses(run: Mapping[str, Any], kind: str) -> list[float]:
+def _window_losses(run: Mapping[str, Any]) -> list[float]:
     if "test" not in run:
         which = f"{run.get('system')}, seed {run['seed']}"
         raise ValueError(f"the run of {which}, has no test losses: train it on a text with a test split")
-    values: list[float] = run["test"][kind]["values"]
+    values: list[float] = run["test"]["ordered"]["values"]
     return values
 
 

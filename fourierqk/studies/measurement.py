@@ -58,11 +58,13 @@ def _losses(model: LanguageModel, corpus: Corpus) -> dict[str, Any]:
 
 
 def _tested(model: LanguageModel, corpus: Corpus) -> dict[str, Any]:
-    """The losses on a text that nothing was chosen by, window by window, so that two runs can be paired."""
-    losses = {"ordered": ordered_loss(model, corpus), "honest": honest_loss(model, corpus)}
-    by_position = [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()]
-    values = {k: loss.as_dict() | {"values": [round(v, 4) for v in loss.values.tolist()]} for k, loss in losses.items()}
-    return {**values, "by_position": by_position}
+    """The losses on a text that nothing was chosen by; the ordered one window by window, so that runs can be paired."""
+    ordered, honest = ordered_loss(model, corpus), honest_loss(model, corpus)
+    return {
+        "ordered": ordered.as_dict() | {"values": [round(nats, 4) for nats in ordered.values.tolist()]},
+        "honest": honest.as_dict(),
+        "by_position": [round(nats, 5) for nats in loss_by_position(model, corpus).tolist()],
+    }
 
 
 def _floor(loss: Loss, corpus: Corpus) -> dict[str, Any] | None:
