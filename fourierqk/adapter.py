@@ -27,6 +27,7 @@ _EMPTY = CellType()  # of a closure whose variable is not set yet
 _LEAVES = (
     str, bytes, int, float, complex, type(None), type, range, ModuleType, BuiltinFunctionType, Tensor, np.ndarray,
 )  # fmt: skip
+_PLAIN = (bool, int, float, str, type(None))
 _CONTAINERS = (dict, OrderedDict, list, tuple, set, frozenset)  # a module keeps a dozen empty ones
 
 Model = Callable[..., Any]  # ids (B, T) -> logits (B, T, V), or a tuple, dict or object that holds them
@@ -142,14 +143,16 @@ class Adapter:
         return list(held.values())
 
     def copied(self) -> "Adapter | None":
-        """A copy; None where the model is no module, refuses to be copied, or shares its parts with its copy."""
+        """A copy; None where the model is no module, refuses to be copied, shares its parts with its copy, or becomes
+        another: what __getstate__ leaves out, say, a copy lacks."""
         if not isinstance(self.model, nn.Module):
             return None
         other = duplicate(self.model)
         if other is None:
             return None
         copied = self.around(other)
-        return None if {id(m) for m in copied.modules} & {id(m) for m in self.modules} else copied
+        shared = {id(m) for m in copied.modules} & {id(m) for m in self.modules}
+        return None if shared or _settings(other) != _settings(self.model) else copied
 
     @contextmanager
     def at_rest(self, training: bool = False) -> Iterator[None]:
@@ -244,6 +247,12 @@ def _not_logits(out: Any, b: int, t: int) -> str:
         f"expected logits (batch, time, vocabulary) = ({b}, {t}, V) for ids {(b, t)}, got {got}: give a "
         "callable that returns them, or a tuple that starts with them, or an object with .logits"
     )
+
+
+def _settings(model: Model) -> dict[str, dict[str, Any]]:
+    """The plain attributes of a model and of every module in it, by their paths."""
+    modules = model.named_modules() if isinstance(model, nn.Module) else ()
+    return {path: {k: v for k, v in vars(m).items() if isinstance(v, _PLAIN)} for path, m in modules}
 
 
 def _check_sizes(roots: list[nn.Module]) -> None:

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from fourierqk.adapter import Model, RefusedError, duplicate
-from fourierqk.causality.limits import ELEMENTS, FELT, ODD_ONE, ROWS, SAME, UNIT_TEXTS
+from fourierqk.causality.limits import ELEMENTS, FELT, ODD_ONE, ROWS, SAME, UNIT_TEXTS, WARM
 from fourierqk.causality.movement import Bench, alike, change
 from fourierqk.causality.probes import Plan
 from fourierqk.causality.subject import Subject
@@ -25,6 +25,7 @@ class Control:
     notes: tuple[str, ...]
     blind: str
     beside: Subject | None  # with other texts in every batch, where these matter
+    warm: Subject | None  # that has read other texts before each call, where it keeps state between calls
     dice: bool  # whether outputs depend on random numbers
     numbers: int  # at each position: as many as there are tokens, if these are logits
 
@@ -41,7 +42,7 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     notes += state
     if not repeatable:  # whatever else would differ, differs for this reason
         only, numbers = (subject.copies,), one.shape[-1]
-        return Control(subject, Bench(rows), only, False, None, tuple(notes), blind, None, False, numbers)
+        return Control(subject, Bench(rows), only, False, None, tuple(notes), blind, None, None, False, numbers)
     first = subject(base)
     dice = not alike(first, replace(subject, seed=subject.seed + 1)(base), SAME)
     if dice and not subject.training:
@@ -55,7 +56,10 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")
     bench = Bench(rows, _unit(subject, edits, min(rows, UNIT_TEXTS)))
     consistent = _prefix_consistent(subject, base[:1])
-    return Control(subject, bench, sizes, repeatable, consistent, tuple(notes), blind, beside, dice, one.shape[-1])
+    warm = _warm(subject, bases[-1:]) if subject.forgetful else None
+    return Control(
+        subject, bench, sizes, repeatable, consistent, tuple(notes), blind, beside, warm, dice, one.shape[-1]
+    )
 
 
 def _first(subject: Subject, text: Tensor) -> tuple[Subject, Tensor]:
@@ -101,9 +105,21 @@ def _repeatable(
     if unspoilt is None or unspoilt is subject.adapter.model:
         return subject, False, ["the model cannot be copied: whether it keeps state between calls is unknown"]
     fresh = replace(subject, adapter=subject.adapter.around(unspoilt), forgetful=True)
-    if alike(fresh(base), fresh(base), SAME):
-        return fresh, True, ["the model keeps state between calls: every probe ran on a fresh copy"]
+    first, _, again = fresh(base), fresh(other), fresh(base)
+    if alike(first, again, SAME):
+        says = "the model keeps state between calls: every probe ran on a fresh copy, some on one that had read others"
+        return fresh, True, [says]
     return subject, False, []
+
+
+def _warm(subject: Subject, text: Tensor) -> Subject | None:
+    """The same after some calls on a text (1, T): what is kept may be read wrongly. None where it cannot be copied."""
+    warm = subject.adapter.copied()
+    if warm is None:
+        return None
+    for _ in range(WARM):
+        subject.run(warm, text)
+    return replace(subject, adapter=warm) if duplicate(warm.model) else None
 
 
 def _sizes(subject: Subject, text: Tensor) -> tuple[int, ...]:

@@ -42,8 +42,9 @@ def audit(
     length: tokens of the probes; lengths: further ones to try, for a leak may need a longer text.
     draws: re-drawn futures at each cut (about 25 cuts). text: ids (N,) of real text, when triggers may be rare in
     random text. positions: the map edits each of at most so many positions.
-    axes: what else to ask. "train": the same in training mode, for four throws of the dice. "batch": whether one row of
-    a batch hears another, in eval mode. A leak along an axis counts in the verdict, and has module, cut and size.
+    axes: what else to ask. "train": the same in training mode, for four throws of the dice, with a glance at 28 more.
+    "batch": whether one row of a batch hears another, in eval mode. A leak along an axis counts in the verdict, and has
+    module, cut and size.
     every: name every module where a leak enters (`leaking`), not the first alone; slower.
     kwargs: further arguments of each call, the same for all ({"mask": ...}), or a function of the ids (B, T) that
     returns them, where they depend on the length or on the text.
@@ -51,9 +52,11 @@ def audit(
 
     Verdicts are explained in `Audit`. Unseen remain: a trigger rarer than the probes, such as one pair of tokens among
     thousands (`text` helps where real text has it); a branch that is switched off inside an opaque function, or by a
-    frozen weight or a buffer (trainable weights are drawn anew in a copy); a leak that needs a longer text than was
-    tried, or, beyond `positions` tokens, one between two neighbours; a code that another rounding would change
-    (chaos); a maximum over a whole batch that no probe exceeds.
+    frozen weight or a buffer (trainable weights are drawn anew in a copy); a leak at lengths that were not tried
+    (`lengths`), in batches of more than 30 texts, or under autocast, unless the callable itself enters it; beyond
+    `positions` tokens, one between two neighbours; a throw of the dice much rarer than one in ten; what is kept from
+    more calls than were made; a code that another rounding would change (chaos); a maximum over a whole batch that no
+    probe exceeds.
 
     Error rates, measured by benchmarks/audit_rates.py on one machine: 45 random compositions, 23 of them clean,
     under 17 settings of instruction sets, threads, orders of summation and transforms. Of 364 audits of clean ones

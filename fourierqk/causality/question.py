@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from fourierqk.adapter import Model
-from fourierqk.causality.probes import Plan, plan_edits, plan_redraws
+from fourierqk.causality.probes import KINDS, Plan, plan_edits, plan_redraws
 from fourierqk.checks import check_count, unknown_name
 from fourierqk.sizes import block_size
 
@@ -27,6 +27,11 @@ class Question:
 
     def redraws(self, draws: int, seed: int) -> Plan:
         return plan_redraws(self.vocab_size, self.length, draws, seed, self.text)
+
+    def turns(self, seed: int) -> Plan:
+        """One re-drawn suffix at each cut, each kind in its turn."""
+        n, plan = len(KINDS), self.redraws(len(KINDS), seed)
+        return plan.take([n * i + i % n for i in range(len(plan) // n)])
 
     def edits(self, base: Tensor) -> Plan:
         """Probes of the map: all positions, or evenly spaced ones with both ends."""

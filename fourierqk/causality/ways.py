@@ -7,20 +7,22 @@ BatchNorm in training mode takes its statistics from all rows of a batch and, al
 is a leak, of what trains alone. The first is none: a text is probed by itself, and beside other texts that stay the
 same, so that nothing but its own later tokens can move it. Whether rows hear each other is a question of its own.
 """
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 import torch
 from torch import Tensor, nn
 
 from fourierqk.adapter import Adapter, RefusedError
 from fourierqk.causality.bench import Control, control
-from fourierqk.causality.dice import same_dice
+from fourierqk.causality.dice import same_dice, throws_dice
 from fourierqk.causality.examine import Examination, beside, examine, rerandomised
-from fourierqk.causality.limits import ALONE, BATCHES, SAME, THROWS
-from fourierqk.causality.movement import Bench, alike
+from fourierqk.causality.limits import ALONE, BATCHES, ELEMENTS, LEAK, MORE_THROWS, ROWS, SAME, THROWS
+from fourierqk.causality.movement import Bench, alike, probe
 from fourierqk.causality.probes import Pair, Plan
 from fourierqk.causality.question import Question
+from fourierqk.causality.rounding import eps_of
 from fourierqk.causality.subject import Subject
 from fourierqk.causality.verdict import Audit, brief, conclude, conclude_rows, gravity
 
@@ -39,6 +41,14 @@ def _subject(adapter: Adapter, seed: int) -> tuple[Subject, list[str]]:
     return own, []
 
 
+def _given(subject: Subject, adapter: Adapter) -> Subject | None:
+    """The same in the precision that the weights were given in, where it is judged in a finer one: code may ask."""
+    if subject.eps <= eps_of(*subject.adapter.weights):
+        return None
+    own = Subject(adapter, subject.seed).copied()
+    return own and replace(subject, adapter=own.adapter)
+
+
 def at_rest(adapter: Adapter, ask: Question, tick: Callable[[int], object]) -> Audit:
     """The answer in eval mode, without gradients, at one length."""
     subject, notes = _subject(adapter, ask.seed)
@@ -50,7 +60,7 @@ def at_rest(adapter: Adapter, ask: Question, tick: Callable[[int], object]) -> A
     few = ask.redraws(min(ask.draws, 3), ask.seed + 1)
     realised, structural = examine(held.subject, [edits, redraws], bench), None
     if realised.verdict != "leaks":
-        realised = _alone(held, [edits, few], bench) or realised
+        realised = _elsewhere(held, _given(held.subject, adapter), [edits, few], bench) or realised
     if realised.verdict == "leaks" and held.dice:
         realised = _fair(realised, [few, edits], bench)
     if realised.verdict != "leaks":
@@ -71,18 +81,21 @@ def _headless(numbers: int, vocab_size: int) -> list[str]:
     return [f"{numbers} numbers at each position, but vocab_size = {vocab_size} ({why}): these numbers were judged"]
 
 
-def _alone(held: Control, plans: list[Plan], bench: Bench) -> Examination | None:
-    """A leak that shows only where a text is alone in its batch, or beside copies of itself, or beside other texts.
+def _elsewhere(held: Control, given: Subject | None, plans: list[Plan], bench: Bench) -> Examination | None:
+    """A leak that shows only where a text is alone in its batch, or beside copies of itself, or beside other texts,
+    after other texts, or in the precision that the weights were given in.
 
     Where the number of texts changes the output, all of them are tried; else some, for what rows share (a maximum over
     the batch, say) may hide a leak from many rows at once. None where there is none.
     """
-    some = [plans[-1].some(ALONE)] if len(held.sizes) == 1 else plans
-    settings = [(replace(held.subject, copies=copies), some) for copies in held.sizes]
+    some = [plans[-1].some(ALONE)]
+    alone = some if len(held.sizes) == 1 else plans
+    settings = [(replace(held.subject, copies=copies), alone) for copies in held.sizes]
+    settings += [(subject, some) for subject in (held.warm, given) if subject]
     settings += [(held.beside, plans[-1:])] if held.beside else []
     for subject, probes in settings:
-        found = examine(subject, probes, replace(bench, rows=1))
-        if found.verdict == "leaks":
+        found = _examined(subject, probes, replace(bench, rows=1))
+        if found and found.verdict == "leaks":
             return found
     return None
 
@@ -92,7 +105,7 @@ def _fair(found: Examination, plans: list[Plan], bench: Bench) -> Examination:
     same = [same_dice(found.subject, plan) for plan in plans]
     if sum(map(len, same)) == sum(map(len, plans)):
         return found
-    if not any(map(len, same)):
+    if {kind for plan in same for kind in plan.kind} <= {"permuted"}:  # which shows no leak of a mean
         why = "how many random numbers the model draws depends on the text: no probe can be compared with its base"
         return replace(found, verdict="inconclusive", why=why)
     return examine(found.subject, list(filter(len, same)), replace(bench, rows=1))
@@ -109,16 +122,32 @@ def _examined(subject: Subject, plans: list[Plan], bench: Bench) -> Examination 
 def _in_training(adapter: Adapter, ask: Question) -> Audit:
     """The gravest answer in training mode, over some throws of the dice, each the same for a probe and its base."""
     answers: list[Audit] = []
-    for seed in range(ask.seed, ask.seed + THROWS):
-        answers.append(_thrown(replace(_subject(adapter, seed)[0], training=True), replace(ask, seed=seed)))
+    for seed in _throws(adapter, ask):
+        answers.append(_thrown(adapter, replace(ask, seed=seed)))
         if answers[-1].verdict == "leaks":
             break
     return max(answers, key=gravity)
 
 
-def _thrown(subject: Subject, ask: Question) -> Audit:
+def _throws(adapter: Adapter, ask: Question) -> Iterator[int]:
+    """The seeds to ask in full: the first few, and of others as many at which a glance sees a movement before a cut."""
+    more = ask.seed + THROWS
+    yield from range(ask.seed, more)
+    subject, few = replace(_subject(adapter, ask.seed)[0], training=True), ask.redraws(1, ask.seed)
+    rows = max(1, min(ROWS, ELEMENTS // (ask.length * ask.vocab_size)))
+    try:
+        fair = same_dice(subject, few) if throws_dice(subject, few.bases[0]) else few.take([])
+        moved = (s for s in range(more, more + MORE_THROWS * bool(len(fair)))
+                 if probe(replace(subject, seed=s), fair, Bench(rows)).rel.max() > LEAK)  # fmt: skip
+        yield from islice(moved, THROWS)
+    except RefusedError:  # so many texts at once are too many for it
+        return
+
+
+def _thrown(adapter: Adapter, ask: Question) -> Audit:
     """The answer in training mode with the dice as they fall for one seed."""
-    few = ask.redraws(1, ask.seed)
+    subject = replace(_subject(adapter, ask.seed)[0], training=True)
+    few = ask.turns(ask.seed)
     edits = ask.edits(few.bases[0])
     try:
         held = control(subject, few.bases, edits)
@@ -127,9 +156,9 @@ def _thrown(subject: Subject, ask: Question) -> Audit:
     if not held.repeatable:
         why = "the same input gives different outputs, random seeds fixed"
         return brief(subject, ask.length, "inconclusive", why, "train")
-    found = examine(held.subject, [few], held.bench)
-    if found.verdict != "leaks" and (len(held.sizes) > 1 or held.beside):
-        found = _alone(held, [few], held.bench) or found
+    found, given = examine(held.subject, [few], held.bench), _given(held.subject, adapter)
+    if found.verdict != "leaks" and (len(held.sizes) > 1 or held.beside or held.warm or given):
+        found = _elsewhere(held, given, [few], held.bench) or found
     if found.verdict == "leaks" and held.dice:
         found = _fair(found, [few, edits], held.bench)
     if found.verdict != "leaks":
