@@ -2,8 +2,9 @@
 
 - the causal convolution of this library against a product with the whole Toeplitz matrix, conv1d and a padded FFT;
 - how it grows with the length of the text: the exponent of its time, 1 where it is linear;
-- a circular band by FFT (this library) against a thin transform, a product with the few bins that the band passes;
-- a training step of each system against base-dot.
+- a circular band with the few bins that it passes (this library) against an FFT of all, narrow and wide, by T.
+
+What the filters cost a model is in benchmarks/systems.py.
 
 Contenders are first checked to agree. Then they take turns, so that a busy machine slows all alike; a row shows the
 median time of forward and backward, and the median and the quartiles of its ratio to the first row in the same turn.
@@ -21,8 +22,6 @@ from torch import Tensor
 
 from fourierqk.filters import Gaussian
 from fourierqk.parts import convolve
-from fourierqk.training import PRESETS
-from fourierqk.zoo import SYSTEMS, build
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -81,15 +80,11 @@ def by_padded_fft(x: Tensor, h: Tensor) -> Tensor:
     return torch.fft.irfft(y, n=size, dim=-2)[..., :n, :]
 
 
-def thin(band: Gaussian, n: int) -> Callable[[Tensor], Tensor]:
-    """The same band on the m bins where any head passes more than 1e-4: cosines and sines, (n, 2 m)."""
-    weights = band.response(torch.fft.rfftfreq(n, device=DEVICE)).detach()
-    k = (weights > 1e-4).any(0).nonzero()[:, 0]
-    turn = 2 * math.pi * torch.arange(n, device=DEVICE)[:, None] * k / n
-    count = torch.where((k == 0) | (2 * k == n), 1.0, 2.0)  # DC and Nyquist have no mirror image
-    waves = torch.cat([turn.cos(), turn.sin()], 1)
-    scale = (weights[:, k] * count / n).repeat(1, 2)[..., None]  # (heads, 2 m, 1)
-    return lambda x: waves @ (scale * (waves.T @ x))
+def by_fft(band: Gaussian, x: Tensor) -> Tensor:
+    """All bins."""
+    n = x.shape[-2]
+    response = band.response(torch.fft.rfftfreq(n, device=DEVICE))
+    return torch.fft.irfft(torch.fft.rfft(x, dim=-2) * response[..., None], n=n, dim=-2)
 
 
 def check(reference: Callable[[Tensor], Tensor], others: dict[str, Callable[[Tensor], Tensor]], x: Tensor) -> None:
@@ -105,21 +100,6 @@ def compare(title: str, ways: dict[str, Callable[[Tensor], Tensor]], shape: tupl
     check(next(iter(ways.values())), ways, x)
     runs = {name: forward_backward(f, x) for name, f in ways.items()}
     race(f"{title}, forward and backward, (B, heads, T, d) = {shape}", runs)
-
-
-def training_step(name: str, preset: str, batch: int) -> Callable[[], None]:
-    torch.manual_seed(0)
-    cfg = PRESETS[preset].gpt(vocab_size=65)
-    model = build(name, cfg).to(DEVICE)
-    optimiser = torch.optim.AdamW(model.parameters())
-    ids = torch.randint(65, (batch, cfg.block_size), device=DEVICE)
-
-    def run() -> None:
-        optimiser.zero_grad()
-        model(ids, ids)[1].backward()
-        optimiser.step()
-
-    return run
 
 
 def growth(taps: int, lengths: tuple[int, ...] = (1024, 4096, 16384)) -> None:
@@ -143,12 +123,10 @@ def main() -> None:
         compare(f"Causal convolution, {taps} taps", {k: partial(f, h=kernel) for k, f in ways.items()}, shape)
     for taps in (4, 128):
         growth(taps)
-    for shape in ((16, 4, 128, 16), (16, 8, 256, 32)):
-        band = Gaussian(4 / 256, 2 / 256, heads=shape[1]).to(DEVICE)
-        compare("Circular band", {"FFT (ours)": band, "thin transform": thin(band, shape[2])}, shape)
-    for preset in ("tiny", "small"):
-        steps = {name: training_step(name, preset, batch=16) for name in SYSTEMS}
-        race(f"Training step, preset {preset}, batch 16", steps)
+    for n, width in product((128, 256, 1024, 4096), (0.5, 2, 8)):
+        band = Gaussian(4 / 256, width / 256, heads=8, learn=True).to(DEVICE)
+        ways = {"circular (ours)": band, "FFT of all bins": partial(by_fft, band)}
+        compare(f"Circular band, {width} / 256 cycles per token wide", ways, (16384 // n, 8, n, 32))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from fourierqk.filters import (
     RandomBands,
     Tone,
 )  # fmt: skip
-from fourierqk.parts import check_heads, circular, compute_dtype, grid, precise, tokens
+from fourierqk.parts import check_heads, check_signal, circular, compute_dtype, grid, precise, tokens
 
 __all__ = ["Analytic", "Bank", "Causal", "Padded", "PhaseRandomised", "Residual", "SlidingDFT", "Sum", "Unit", "shelf"]
 
@@ -99,7 +99,7 @@ class Unit(Filter):
         check_map(inner, Filter)
         if not 0 < gain < math.inf:
             raise ValueError(f"gain {gain} must be a finite number above 0")
-        self.inner, self.gain = inner, float(gain)
+        self.inner, self.gain, self.fades = inner, float(gain), inner.fades
         if not (self._energy(GRID) > 0).all():
             raise ValueError(f"{inner} passes nothing on a grid of {GRID} tokens: a zero response has no gain")
 
@@ -120,9 +120,12 @@ class Unit(Filter):
     def span(self, n: int) -> int:
         return self.inner.span(n)
 
+    def amplified(self, x: Tensor, gain: Tensor | float) -> Tensor:
+        check_signal(x)
+        return self.inner.amplified(x, gain * self._scale(x.shape[-2])[:, None])
+
     def forward(self, x: Tensor) -> Tensor:
-        z = precise(x)
-        return (self._scale(x.shape[-2])[:, None, None] * self.inner(z)).to(x.dtype)
+        return self.amplified(x, 1.0)
 
     def settings(self) -> dict[str, object]:
         return {"gain": self.gain}
@@ -140,6 +143,7 @@ class Bank(Filter):
         super().__init__()
         _check_heads(filters, "bank")
         self.filters = cast(Sequence[Filter], nn.ModuleList(filters))
+        self.fades = all(h.fades for h in filters)
 
     def _stack(self, parts: list[Tensor]) -> Tensor:
         heads = max(p.shape[-2] for p in parts)
@@ -155,12 +159,15 @@ class Bank(Filter):
     def span(self, n: int) -> int:
         return _span(self.filters, n)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def amplified(self, x: Tensor, gain: Tensor | float) -> Tensor:
         z = precise(x)
         if all(isinstance(h, CircularFilter) for h in self.filters):  # one forward transform serves the whole bank
-            return circular(z, self.response(grid(x.shape[-2], z))).to(x.dtype)
-        features = torch.cat([h(z) for h in self.filters], -1)  # (B, heads, T, sum of d')
-        return (features / math.sqrt(len(self.filters))).to(x.dtype)
+            return circular(z, gain * self.response(grid(x.shape[-2], z)), self.fades).to(x.dtype)
+        gain = gain / math.sqrt(len(self.filters))
+        return torch.cat([h.amplified(z, gain) for h in self.filters], -1).to(x.dtype)  # (B, heads, T, sum of d')
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.amplified(x, 1.0)
 
 
 class Sum(Filter):
@@ -180,6 +187,7 @@ class Sum(Filter):
                 "use Bank(AllPass(), inner), or another bank, instead"
             )
         self.filters = cast(Sequence[Filter], nn.ModuleList(filters))
+        self.fades = all(h.fades for h in filters)
 
     def response(self, f: Tensor) -> Tensor:
         return reduce(torch.add, (h.response(f) for h in self.filters))
@@ -193,7 +201,7 @@ class Sum(Filter):
     def forward(self, x: Tensor) -> Tensor:
         z = precise(x)
         if all(isinstance(h, CircularFilter) for h in self.filters):
-            return circular(z, self.response(grid(x.shape[-2], z))).to(x.dtype)
+            return circular(z, self.response(grid(x.shape[-2], z)), self.fades).to(x.dtype)
         return reduce(torch.add, (h(z) for h in self.filters)).to(x.dtype)
 
 
@@ -216,7 +224,7 @@ class Analytic(Filter):
     def __init__(self, inner: Filter) -> None:
         super().__init__()
         check_map(inner, Filter)
-        self.inner = inner
+        self.inner, self.fades = inner, inner.fades
 
     def response(self, f: Tensor) -> Tensor:
         one_sided = 1 + torch.sign(f) * (f.abs() < 0.5)  # DC and Nyquist are their own mirror images
@@ -234,7 +242,7 @@ class Analytic(Filter):
         h = self.inner.response(grid(x.shape[-2], z))
         check_heads(h, x)
         pair = torch.stack([h, -1j * h], -3)  # (2, heads | 1, F), K in front for a bank; a quarter turn: cos to sin
-        return circular(z, pair.flatten(0, -3)).to(x.dtype)  # (B, heads, T, 2 K d)
+        return circular(z, pair.flatten(0, -3), self.fades).to(x.dtype)  # (B, heads, T, 2 K d)
 
 
 class PhaseRandomised(Filter):
@@ -243,8 +251,8 @@ class PhaseRandomised(Filter):
     Queries, keys and all their channels turn by the same angles, uniform in [0, 2 pi); DC and Nyquist, which must be
     real, stay. Every amplitude is kept, and so is the gain. Two-sided whatever `inner` is.
 
-    In training every forward draws new angles from torch's global generator, once for queries and keys together if
-    it stands outermost. `response`, `impulse` and evaluation use one fixed draw of `seed`: an angle for each of
+    In training every forward draws new angles from torch's global generator; what is filtered `together`, as queries
+    and keys are, shares them. `response`, `impulse` and evaluation use one fixed draw of `seed`: an angle for each of
     the 513 frequencies of a DFT of 1024 tokens, of which any other frequency takes the nearest.
     """
 
@@ -254,6 +262,7 @@ class PhaseRandomised(Filter):
         super().__init__()
         check_map(inner, Filter)
         self.inner, self.heads, self.seed = inner, check_count(heads, "heads"), seed
+        self.fades = inner.fades
         rng = torch.Generator().manual_seed(seed)
         turns = torch.rand(self.heads, GRID // 2 + 1, generator=rng, dtype=torch.float64)
         self.register_buffer("angles", (2 * math.pi * turns).to(torch.get_default_dtype()), persistent=False)
@@ -274,22 +283,15 @@ class PhaseRandomised(Filter):
     def span(self, n: int) -> int:
         return self.inner.span(n)
 
-    def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
-        angles = self._draw(signals[0]) if self.training else None
-        return tuple(self(x, angles) for x in signals)
-
-    def _draw(self, x: Tensor) -> Tensor:
-        """An angle for each head and each frequency of a signal like x -> (heads, F), in [0, 2 pi)."""
-        f = grid(x.shape[-2], x)
+    def _draw(self, f: Tensor) -> Tensor:
+        """An angle for each head and each of the frequencies f (F,) -> (heads, F), in [0, 2 pi)."""
         return 2 * math.pi * torch.rand(self.heads, len(f), dtype=f.dtype, device=f.device)
 
-    def forward(self, x: Tensor, angles: Tensor | None = None) -> Tensor:
-        """angles: a draw to share, (heads, F); by default a new one in training, and that of `seed` in evaluation."""
+    def forward(self, x: Tensor) -> Tensor:
         z = precise(x)
         f = grid(x.shape[-2], z)
-        if angles is None and self.training:
-            angles = self._draw(z)
-        return circular(z, self.response(f) if angles is None else self._rotated(f, angles)).to(x.dtype)
+        h = self._rotated(f, self._draw(f)) if self.training else self.response(f)
+        return circular(z, h, self.fades).to(x.dtype)
 
     def settings(self) -> dict[str, object]:
         return {"heads": self.heads, "seed": self.seed}

@@ -53,8 +53,8 @@ class FeatureMap(nn.Module):
         raise _lacks(self, "forward(x)")
 
     def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
-        """The features of signals of one layer, queries and keys say; what is drawn at random is drawn once for all."""
-        return tuple(self(x) for x in signals)
+        """The features of signals of one layer, queries and keys say: what is drawn at random is drawn once for all."""
+        return self(torch.cat(signals)).split([len(x) for x in signals])
 
     def settings(self) -> dict[str, object]:
         """What it was made with, for its `repr`: numbers, one or one a head, and flags; without the maps it holds."""
@@ -71,8 +71,13 @@ class FeatureMap(nn.Module):
 
 
 class Filter(FeatureMap):
-    """A linear, time-invariant feature map along time (abstract)."""
+    """A linear, time-invariant feature map along time (abstract).
 
+    fades: whether all that is learned moves the response in proportion to it, as a bell's centre does. Frequencies that
+    hardly pass then need not be computed, since nothing is learned there.
+    """
+
+    fades = False
     _like: Tensor
 
     def __init__(self) -> None:
@@ -91,6 +96,10 @@ class Filter(FeatureMap):
         """The reply to a single 1 at time 0, over `n` tokens, lag 0 first -> (heads | 1, n), K in front for a bank."""
         raise _lacks(self, "impulse(n)")
 
+    def amplified(self, x: Tensor, gain: Tensor | float) -> Tensor:
+        """The filtered signal times a gain, a number or (heads | 1, 1); in the response or the taps it costs less."""
+        return (self(precise(x)) * (gain if isinstance(gain, float) else gain[..., None])).to(x.dtype)
+
     def span(self, n: int) -> int:
         """Over how many tokens `Unit` weighs the impulse response, in a text of n: a fixed grid, whatever n is."""
         return GRID
@@ -105,9 +114,12 @@ class CircularFilter(Filter):
     def impulse(self, n: int) -> Tensor:
         return torch.fft.irfft(self.response(grid(check_count(n, "n"), self._like)), n=n)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def amplified(self, x: Tensor, gain: Tensor | float) -> Tensor:
         z = precise(x)
-        return circular(z, self.response(grid(x.shape[-2], z))).to(x.dtype)
+        return circular(z, gain * self.response(grid(x.shape[-2], z)), self.fades).to(x.dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.amplified(x, 1.0)
 
 
 class CausalFilter(Filter):
@@ -127,13 +139,16 @@ class CausalFilter(Filter):
         k = self.kernel()[..., : check_count(n, "n")]
         return F.pad(k, (0, n - k.shape[-1]))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def amplified(self, x: Tensor, gain: Tensor | float) -> Tensor:
         z, k = precise(x), self.kernel()
         check_heads(k, x)
         k = torch.stack([k.real, k.imag], -3) if k.is_complex() else k  # two kernels
-        k = k.reshape(-1, *k.shape[-2:]).to(z.dtype)
+        k = gain * k.reshape(-1, *k.shape[-2:]).to(z.dtype)
         with torch.autocast(x.device.type, enabled=False):  # as precise as an FFT, which autocast leaves alone
             return convolve(z, k).to(x.dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.amplified(x, 1.0)
 
 
 def _lacks(own: FeatureMap, method: str) -> NotImplementedError:
@@ -178,9 +193,14 @@ class AllPass(Filter):
         check_signal(x)
         return x
 
+    def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
+        return tuple(self(x) for x in signals)  # each as it is, not a copy
+
 
 class Tone(CircularFilter):
     """One bin of the running DFT, the nearest to `freq`; 0 is DC, 1/2 is Nyquist (at odd n, the highest bin)."""
+
+    fades = True
 
     def __init__(self, freq: float = 1 / 64) -> None:
         super().__init__()
@@ -206,6 +226,8 @@ class Gaussian(CircularFilter):
     freq, width: cycles per token; with learn=True every head tunes its own centre.
     """
 
+    fades = True
+
     def __init__(
         self, freq: float | Sequence[float] = 4 / 256, width: float = 2 / 256, heads: int = 1, learn: bool = False
     ) -> None:
@@ -226,6 +248,8 @@ class MexicanHat(CircularFilter):
     In time it is (1 - t^2/a^2) exp(-t^2 / 2a^2) with a = 1 / (sqrt(2) pi freq).
     """
 
+    fades = True
+
     def __init__(self, freq: float | Sequence[float] = 4 / 256, heads: int = 1, learn: bool = False) -> None:
         super().__init__()
         self.centre = Centre(per_head(freq, heads), learn)
@@ -244,6 +268,7 @@ class RandomBands(CircularFilter):
     Per head a centre c uniform in [1/128, 0.26] cycles per token and a width of 0.15 c + 1/128.
     """
 
+    fades = True
     centre: Tensor  # (heads, 1)
     width: Tensor
 
@@ -338,6 +363,8 @@ class MorletCorrelation(CircularFilter):
     kernel, exp(-t^2 / 2a^2) cos(omega0 t / a) up to a factor, is the same at lag -t as at lag t: it hears as much of
     the future as of the past. scale, learn: as for `Morlet`.
     """
+
+    fades = True
 
     def __init__(self, scale: float | Sequence[float] = 8.0, omega0: float = 6.0, learn: bool = False) -> None:
         super().__init__()

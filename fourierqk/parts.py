@@ -39,15 +39,47 @@ def tokens(f: Tensor) -> int:
     return 1 if len(f) < 2 else round(1 / (f[1] - f[0]).abs().item())
 
 
-def circular(x: Tensor, h: Tensor) -> Tensor:
+def circular(x: Tensor, h: Tensor, fades: bool = False) -> Tensor:
     """Multiply the DFT of the whole window. x: (B, heads, T, d), h: (heads | 1, F), at the frequencies of `grid`.
 
-    h of shape (K, heads | 1, F) filters K times and concatenates the features: (B, heads, T, K d).
+    h of shape (K, heads | 1, F) filters K times and concatenates the features: (B, heads, T, K d). fades: where h is
+    small, so is its gradient (see `Filter.fades`). Few bins, as a narrow band has, cost less by two products than all
+    of them by FFT.
     """
     check_heads(h, x)
-    h = h.reshape(-1, 1, *h.shape[-2:], 1)  # (K, 1, heads, F, 1)
-    y = torch.fft.irfft(torch.fft.rfft(x, dim=-2) * h, n=x.shape[-2], dim=-2)  # (K, B, heads, T, d)
+    h = h.reshape(-1, *h.shape[-2:])  # (K, heads | 1, F)
+    if x.device.type == "cpu" and (fades or not h.requires_grad) and not torch.compiler.is_compiling():
+        k = _passed(h)
+        if 3 * len(k) <= min(x.shape[-2], _THIN):
+            return _thin(x, h[..., k], k)
+    y = torch.fft.irfft(torch.fft.rfft(x, dim=-2) * h[:, None, ..., None], n=x.shape[-2], dim=-2)  # (K, B, heads, T, d)
     return torch.cat(y.unbind(0), -1)
+
+
+_THIN = 384  # tokens: in a longer text an FFT of all bins is faster than products with a third of so many
+
+
+def _passed(h: Tensor) -> Tensor:
+    """The bins that pass in any head of any filter: what is left out of a sum is below its round-off."""
+    size = h.detach().abs()
+    least = torch.finfo(size.dtype).eps * size.amax(-1, keepdim=True)
+    return (size > least).flatten(0, 1).any(0).nonzero()[:, 0]
+
+
+def _thin(x: Tensor, h: Tensor, k: Tensor) -> Tensor:
+    """`circular` for bins k (m,) alone, which h (K, heads | 1, m) weighs: by their cosines and sines, no FFT."""
+    n, dtype = x.shape[-2], torch.promote_types(x.dtype, h.real.dtype)
+    turns = torch.arange(n, device=x.device)[:, None] * k % n  # whole numbers, so that no angle is large
+    angles = 2 * math.pi / n * turns.to(dtype)
+    waves = torch.cat([angles.cos(), angles.sin()], 1)  # (T, 2 m)
+    mirrored = torch.where((k == 0) | (2 * k == n), 1, 2)  # all but DC and Nyquist
+    h = (h * mirrored / n).permute(1, 2, 0)[..., None]  # (heads | 1, m, K, 1)
+    with torch.autocast(x.device.type, enabled=False):
+        z = (waves.T @ x.to(dtype)).unsqueeze(-2)  # (B, heads, 2 m, 1, d)
+        y = z * torch.cat([h.real, h.real], 1)
+        if h.is_complex():  # it turns a cosine towards a sine
+            y = y + z.roll(len(k), 2) * torch.cat([h.imag, -h.imag], 1)
+        return waves @ y.flatten(-2)  # (B, heads, T, K d)
 
 
 def convolve(x: Tensor, kernels: Tensor) -> Tensor:

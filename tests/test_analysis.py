@@ -215,7 +215,7 @@ def filtered(model: GPT, x: torch.Tensor) -> list[torch.Tensor]:
     """What each attention's filter answers, queries and keys in turn, layer by layer, as attention sees it."""
     seen = []
     handles = [
-        m.filter.register_forward_hook(lambda module, args, out: seen.append(out.detach().clone()))
+        m.filter.register_forward_hook(lambda module, args, out: seen.extend(out.detach().clone().split(len(x))))
         for m in model.modules() if isinstance(m, Attention)
     ]  # fmt: skip
     with torch.no_grad():

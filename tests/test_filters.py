@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fourierqk import combinators, filters
-from fourierqk.combinators import Analytic, Bank, Causal, Residual, SlidingDFT, Unit, shelf
+from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, Residual, SlidingDFT, Sum, Unit, shelf
 from fourierqk.filters import (
     AllPass,
     CausalFilter,
@@ -109,6 +109,7 @@ def circular_cases() -> dict:
     random = [(c, 0.15 * c + 1 / 128) for c in 1 / 128 + u * (0.26 - 1 / 128)]
     return {
         "gaussian": (Gaussian([0.05, 0.21], 0.03), [lambda f, c=c: gaussian(f, c, 0.03) for c in (0.05, 0.21)]),
+        "narrow": (Gaussian([0.05, 0.21], 0.004), [lambda f, c=c: gaussian(f, c, 0.004) for c in (0.05, 0.21)]),
         "mexican hat": (MexicanHat([0.05, 0.21]), [lambda f, c=c: ricker(f, c) for c in (0.05, 0.21)]),
         "morlet correlation": (
             MorletCorrelation([4.0, 9.0]),
@@ -137,7 +138,7 @@ def test_circular_filters_are_dense_circulant_matrices(name, n, dtype):
 def exact(filter: Filter, name: str) -> Filter:
     """The same filter with its parameters set in float64, so that 1e-10 tests the filter and not their rounding."""
     filter = filter.double()
-    if name in ("gaussian", "mexican hat"):
+    if name in ("gaussian", "narrow", "mexican hat"):
         filter.centre.logit.data = torch.logit(2 * torch.tensor([[0.05], [0.21]], dtype=torch.float64))
     if name == "morlet correlation":
         filter.centre.logit.data = torch.logit(2 * 6 / (2 * math.pi * torch.tensor([[4.0], [9.0]]).double()))
@@ -146,6 +147,68 @@ def exact(filter: Filter, name: str) -> Filter:
         filter.centre = 1 / 128 + u * (0.26 - 1 / 128)
         filter.width = 0.15 * filter.centre + 1 / 128
     return filter
+
+
+NARROW = {
+    "band": lambda: Gaussian([0.05, 0.21], 0.004, learn=True),
+    "edges": lambda: Bank(Gaussian([0.003, 0.499], 0.004, learn=True), Tone(0), Tone(0.5)),  # DC and Nyquist count once
+    "unit": lambda: Unit(Gaussian([0.05, 0.21], 0.004, learn=True)),
+    "hat": lambda: Unit(MexicanHat(0.01, learn=True)),
+    "correlation": lambda: Unit(MorletCorrelation([32.0, 64.0], learn=True)),
+    "bank": lambda: Unit(Bank(Gaussian([0.1, 0.1], 0.003, learn=True), Gaussian(0.12, 0.004, learn=True), Tone(0.1))),
+    "sum": lambda: Unit(Sum(Gaussian([0.1, 0.1], 0.003, learn=True), Gaussian(0.12, 0.004, learn=True))),
+    "pair": lambda: Unit(Analytic(Gaussian([0.05, 0.21], 0.004, learn=True))),
+    "phases": lambda: PhaseRandomised(Unit(Gaussian([0.05, 0.21], 0.004, learn=True)), heads=2).eval(),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("n", [192, 255, 256])
+@PRECISIONS
+def test_a_narrow_band_is_filtered_without_the_bins_that_it_stops(name, n, dtype):
+    """Values and gradients are those of an FFT of all bins, and no such FFT of the signal is made."""
+
+    class Transforms(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.count += func is torch.ops.aten._fft_r2c.default and args[0].dim() == 4
+            return func(*args, **(kwargs or {}))
+
+    filter, x = NARROW[name]().to(dtype), noise(2, 2, n, 3, dtype=dtype, seed=n).requires_grad_()
+    made, found = [], []
+    for fades in (True, False):
+        assert filter.fades or not fades
+        for m in filter.modules():
+            m.fades = fades
+        with Transforms() as seen:
+            y = filter(x)
+        made.append(seen.count)
+        weight = noise(*y.shape, dtype=dtype, seed=1)
+        found.append([y, *torch.autograd.grad((y * weight).sum(), [x, *filter.parameters()])])
+    assert made == [0, 1]
+    for thin, whole in zip(*found, strict=True):
+        assert (thin - whole).abs().max() <= 10 * TOLERANCE[dtype] * whole.abs().max() and whole.abs().max() > 0
+
+
+def test_a_response_of_ones_own_learns_where_it_stops_all():
+    """Nothing says that its gradient vanishes with it, so no bin may be left out."""
+
+    class Free(CircularFilter):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(1, 129, dtype=torch.float64))
+
+        def response(self, f):
+            return self.weight
+
+    filter, x, w = Free(), noise(1, 1, 256, 2), noise(1, 1, 256, 2, seed=1)
+    with torch.no_grad():
+        filter.weight[0, 20] = 1
+    (got,) = torch.autograd.grad((filter(x) * w).sum(), filter.weight)
+    a, b = (dft(256) @ t[0, 0].numpy() for t in (x, w))
+    both = np.where(np.arange(129) % 128, 2, 1)  # all but DC and Nyquist have a mirror image
+    assert_close(got, (both * (a.conj() * b).real.sum(1)[:129] / 256)[None])
 
 
 def test_the_dc_tone_is_the_mean_and_the_nyquist_tone_alternates():

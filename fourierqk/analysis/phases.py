@@ -148,18 +148,24 @@ def surrogates(model: nn.Module, kind: Surrogate) -> Iterator[nn.Module]:
 
 
 def _hook(layer: Attention, index: int, kind: Surrogate, context: SimpleNamespace) -> Iterator[RemovableHandle]:
-    """Replace what the filter answers, twice per call of its attention: first the queries, then the keys."""
+    """Replace what the filter answers in a call of its attention, of the queries first and then of the keys.
+
+    It may be asked for both at once, one below the other along the batch.
+    """
     steps = itertools.count(1)
     streams: Iterator[Stream] = iter(())
+    rows = 1
 
     def begin(module: nn.Module, args: tuple) -> None:
-        nonlocal streams
-        step = next(steps) if module.training else 0
+        nonlocal streams, rows
+        step, rows = next(steps) if module.training else 0, len(args[0])
         streams = iter([Stream(index, role, step) for role in (0, 1)] if context.active else [])
 
     def replace(module: nn.Module, args: tuple, output: Tensor) -> Tensor:
-        stream = next(streams, None)  # None: whoever calls the filter, it is not attention
-        return output if stream is None else kind(output, stream)
+        answers = [(y, next(streams, None)) for y in output.split(rows)]
+        if all(stream is None for _, stream in answers):  # whoever calls the filter, it is not attention
+            return output
+        return torch.cat([y if stream is None else kind(y, stream) for y, stream in answers])
 
     yield layer.register_forward_pre_hook(begin)
     yield layer.filter.register_forward_hook(replace)
