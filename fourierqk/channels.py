@@ -9,6 +9,7 @@ from torch import Tensor
 from fourierqk.checks import check_count
 from fourierqk.filters import FeatureMap, Filter
 from fourierqk.parts import check_heads, compute_dtype, precise
+from fourierqk.streaming import Stream
 
 __all__ = ["ChannelCollapse", "ChannelFilter", "ChannelMap", "RandomProjection", "RandomRotation"]
 
@@ -37,6 +38,9 @@ class ChannelMap(FeatureMap):
             m = self.scaled(x.shape[-1]).to(z.dtype)
             check_heads(m[..., 0], x)
             return (z @ m.mT).to(x.dtype)  # (B, heads, T, d) x (heads | 1, d, d') -> (B, heads, T, d')
+
+    def stream(self) -> Stream:
+        return self
 
 
 class ChannelFilter(ChannelMap):

@@ -27,6 +27,7 @@ from fourierqk.filters import (
     Tone,
 )  # fmt: skip
 from fourierqk.parts import check_heads, check_signal, circular, compute_dtype, grid, precise, tokens
+from fourierqk.streaming import Stream
 
 __all__ = ["Analytic", "Bank", "Causal", "Padded", "PhaseRandomised", "Residual", "SlidingDFT", "Sum", "Unit", "shelf"]
 
@@ -127,6 +128,10 @@ class Unit(Filter):
     def forward(self, x: Tensor) -> Tensor:
         return self.amplified(x, 1.0)
 
+    def stream(self) -> Stream:
+        gain, inner = self._scale(GRID)[:, None, None], self.inner.stream()
+        return lambda x: (gain * inner(precise(x))).to(x.dtype)
+
     def settings(self) -> dict[str, object]:
         return {"gain": self.gain}
 
@@ -169,6 +174,10 @@ class Bank(Filter):
     def forward(self, x: Tensor) -> Tensor:
         return self.amplified(x, 1.0)
 
+    def stream(self) -> Stream:
+        each, gain = [h.stream() for h in self.filters], 1 / math.sqrt(len(self.filters))
+        return lambda x: (gain * torch.cat([h(precise(x)) for h in each], -1)).to(x.dtype)
+
 
 class Sum(Filter):
     """Filters added up to one: their responses add, and the score has a cross term for each pair of them.
@@ -203,6 +212,10 @@ class Sum(Filter):
         if all(isinstance(h, CircularFilter) for h in self.filters):
             return circular(z, self.response(grid(x.shape[-2], z)), self.fades).to(x.dtype)
         return reduce(torch.add, (h(z) for h in self.filters)).to(x.dtype)
+
+    def stream(self) -> Stream:
+        each = [h.stream() for h in self.filters]
+        return lambda x: reduce(torch.add, (h(precise(x)) for h in each)).to(x.dtype)
 
 
 class Residual(Sum):

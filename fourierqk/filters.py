@@ -14,7 +14,7 @@ wraps round the ends, so it hears the future. A ``CausalFilter`` is a left-padde
 first token, any length T >= 1 will do, and the future is out of reach.
 """
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -25,6 +25,7 @@ from fourierqk.parts import (
     bins,
     check_frequency,
     check_heads,
+    check_rows,
     check_signal,
     check_width,
     circular,
@@ -36,6 +37,7 @@ from fourierqk.parts import (
     precise,
     shown,
 )  # fmt: skip
+from fourierqk.streaming import Stream, Streaming, convolution
 
 __all__ = [
     "AllPass", "CausalFilter", "CausalGaussian", "CausalMexicanHat", "CircularFilter", "FeatureMap", "Filter",
@@ -45,7 +47,7 @@ __all__ = [
 GRID = 1024  # samples on which Causal cuts and Unit weighs an impulse response: one grid, so no gain depends on T
 
 
-class FeatureMap(nn.Module):
+class FeatureMap(Streaming):
     """What queries and keys pass through before they are compared (abstract)."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -55,6 +57,11 @@ class FeatureMap(nn.Module):
     def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
         """The features of signals of one layer, queries and keys say: what is drawn at random is drawn once for all."""
         return self(torch.cat(signals)).split([len(x) for x in signals])
+
+    def streams(self, n: int) -> Callable[..., tuple[Tensor, ...]]:
+        """`together` for n signals that arrive piece by piece."""
+        own = self.stream()
+        return lambda *signals: own(torch.cat(signals)).chunk(n)
 
     def settings(self) -> dict[str, object]:
         """What it was made with, for its `repr`: numbers, one or one a head, and flags; without the maps it holds."""
@@ -140,15 +147,24 @@ class CausalFilter(Filter):
         return F.pad(k, (0, n - k.shape[-1]))
 
     def amplified(self, x: Tensor, gain: Tensor | float) -> Tensor:
-        z, k = precise(x), self.kernel()
+        z, k = precise(x), self._kernels()
         check_heads(k, x)
-        k = torch.stack([k.real, k.imag], -3) if k.is_complex() else k  # two kernels
-        k = gain * k.reshape(-1, *k.shape[-2:]).to(z.dtype)
+        k = gain * k.to(z.dtype)
         with torch.autocast(x.device.type, enabled=False):  # as precise as an FFT, which autocast leaves alone
             return convolve(z, k).to(x.dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.amplified(x, 1.0)
+
+    def stream(self) -> Stream:
+        return convolution(self._kernels())
+
+    def _kernels(self) -> Tensor:
+        """The real kernels that it consists of -> (K, heads | 1, taps); a complex one is two."""
+        k = self.kernel()
+        check_rows(k)
+        k = torch.stack([k.real, k.imag], -3) if k.is_complex() else k
+        return k.reshape(-1, *k.shape[-2:])
 
 
 def _lacks(own: FeatureMap, method: str) -> NotImplementedError:
@@ -195,6 +211,12 @@ class AllPass(Filter):
 
     def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
         return tuple(self(x) for x in signals)  # each as it is, not a copy
+
+    def stream(self) -> Stream:
+        return self
+
+    def streams(self, n: int) -> Callable[..., tuple[Tensor, ...]]:
+        return self.together
 
 
 class Tone(CircularFilter):

@@ -4,8 +4,9 @@ One `Attention` serves every system of the paper: what differs is the filter it 
 """
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -17,11 +18,14 @@ from fourierqk.filters import AllPass, FeatureMap
 from fourierqk.parts import compute_dtype
 from fourierqk.prefix import PrefixFilter
 from fourierqk.rotary import Rotary
+from fourierqk.streaming import Cache, Counted, Stream, Streaming, opened
 
 __all__ = [
     "Attention", "Block", "FNet", "FourierMixing", "GPT", "GPTConfig", "LanguageModel", "MLP", "attentions",
     "filter_parameters", "generate",
 ]  # fmt: skip
+
+_Maps = Callable[..., tuple[Tensor, ...]]  # of several signals at once
 
 PLACES = ("q", "k", "v", "qk", "qv", "kv", "qkv")  # of a filter
 
@@ -47,7 +51,7 @@ class GPTConfig:
             raise ValueError(f"dropout = {self.dropout} must lie in [0, 1)")
 
 
-class Attention(nn.Module):
+class Attention(Streaming):
     """Multi-head attention, softmax(filter(q) . filter(k) / sqrt(d)) v (paper, section 1).
 
     The mask hides later *scores*; whether later *tokens* reach filter(q) and filter(k) is up to the filter.
@@ -69,36 +73,54 @@ class Attention(nn.Module):
         self.proj = nn.Linear(cfg.n_embd, cfg.n_embd, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        own, turn = self.filter, self.rotary.together if self.rotary else _untouched
+        if isinstance(own, PrefixFilter):
+            return self._through(x, _untouched, turn, lambda q, k, v: self._weighed(own.scores(q, k), v))
+        return self._through(x, own.together, turn, self._by_products)
+
+    def stream(self) -> Stream:
+        if not self.cfg.causal:
+            raise NotImplementedError("attention without a mask does not stream: it hears later tokens")
+        own, turn = self.filter, self.rotary.streams(2) if self.rotary else _untouched
+        keys, values = Cache(self.cfg.block_size), Cache(self.cfg.block_size)
+        if isinstance(own, PrefixFilter):
+            rows = own.growing(keys)
+            return lambda x: self._through(x, _untouched, turn, lambda q, k, v: self._weighed(rows(q, k), values(v)))
+        features = own.streams(len(self.on))
+        return lambda x: self._through(x, features, turn, lambda q, k, v: self._by_products(q, keys(k), values(v)))
+
+    def _through(self, x: Tensor, features: _Maps, turn: _Maps, compare: Callable[..., Tensor]) -> Tensor:
+        """Projections into heads, the features of those that the filter is for, turned, compared, and out of heads."""
         q, k, v = self.qkv(x).chunk(3, -1)  # (B, T, C) each
         q, k, v = (t.unflatten(-1, (self.cfg.n_head, -1)).transpose(1, 2) for t in (q, k, v))  # (B, nh, T, d)
-        own = self.filter
-        y = self._by_prefix(own, q, k, v) if isinstance(own, PrefixFilter) else self._by_features(q, k, v)
-        return self.proj(y.transpose(1, 2).flatten(2))  # (B, T, C)
-
-    def _by_features(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Attention by the dot products of filtered queries and keys, (B, nh, T, d')."""
-        parts = {"q": q, "k": k, "v": v}
-        parts |= zip(self.on, self.filter.together(*(parts[name] for name in self.on)), strict=True)
-        scale, width = v.shape[-1] ** -0.5, v.shape[-1]
-        q, k, v = parts.values()
+        parts, width = {"q": q, "k": k, "v": v}, v.shape[-1]
+        parts |= zip(self.on, features(*(parts[name] for name in self.on)), strict=True)
+        q, k, v = parts.values()  # (B, nh, T, d'), of values d
         if q.shape != k.shape or v.shape[-1] != width:
             raise ValueError(
                 f"a filter on {self.on!r} made {q.shape[-1]} channels of queries, {k.shape[-1]} of keys and "
                 f"{v.shape[-1]} of values from {width}: one that widens needs on='qk'"
             )
-        q, k = self._turned(q, k)
+        return self.proj(compare(*turn(q, k), v).transpose(1, 2).flatten(2))  # (B, T, C)
+
+    def _by_products(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Attention by the products of queries, those of the last t tokens, and keys, those of all T."""
+        (t, n), dropout, scale = (q.shape[-2], k.shape[-2]), self.cfg.dropout * self.training, v.shape[-1] ** -0.5
+        past = q.new_ones(t, n, dtype=torch.bool).tril(n - t) if t < n else None
         return F.scaled_dot_product_attention(
-            q, k, v, is_causal=self.cfg.causal, scale=scale, dropout_p=self.cfg.dropout * self.training
-        )  # softmax of (B, nh, T, T), times (B, nh, T, d) -> (B, nh, T, d)
+            q, k, v, past, dropout, is_causal=self.cfg.causal and past is None, scale=scale
+        )  # softmax of (B, nh, t, T), times (B, nh, T, d) -> (B, nh, t, d)
 
-    def _by_prefix(self, filter: PrefixFilter, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Attention by scores that the filter computes itself, each query's from what it has read."""
-        scores = filter.scores(*self._turned(q, k)) * v.shape[-1] ** -0.5  # (B, nh, T, T)
-        weights = scores.masked_fill(scores.new_ones(scores.shape[-2:]).triu(1).bool(), -math.inf).softmax(-1)
-        return F.dropout(weights, self.cfg.dropout, self.training).to(v.dtype) @ v  # (B, nh, T, d)
+    def _weighed(self, scores: Tensor, v: Tensor) -> Tensor:
+        """Attention by given scores of the last t tokens with all, (B, nh, t, T)."""
+        t, n = scores.shape[-2:]
+        later = scores.new_ones(t, n, dtype=torch.bool).triu(n - t + 1)
+        weights = (scores * v.shape[-1] ** -0.5).masked_fill(later, -math.inf).softmax(-1)
+        return F.dropout(weights, self.cfg.dropout, self.training).to(v.dtype) @ v  # (B, nh, t, d)
 
-    def _turned(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
-        return (q, k) if self.rotary is None else (self.rotary(q), self.rotary(k))
+
+def _untouched(*signals: Tensor) -> tuple[Tensor, ...]:
+    return signals
 
 
 class FourierMixing(nn.Module):
@@ -125,7 +147,7 @@ class MLP(nn.Module):
         return self.down(F.gelu(self.up(x)))  # (B, T, C) -> (B, T, 4 C) -> (B, T, C)
 
 
-class Block(nn.Module):
+class Block(Streaming):
     """One layer: a mixer along time, then an MLP, each on a normalised copy and added back."""
 
     def __init__(self, cfg: GPTConfig, mixer: nn.Module) -> None:
@@ -135,11 +157,17 @@ class Block(nn.Module):
         self.drop = nn.Dropout(cfg.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x + self.drop(self.mixer(self.norm1(x)))  # (B, T, C)
+        return self._around(x, self.mixer)
+
+    def stream(self) -> Stream:
+        return partial(self._around, mix=opened(self.mixer))
+
+    def _around(self, x: Tensor, mix: Stream) -> Tensor:
+        x = x + self.drop(mix(self.norm1(x)))  # (B, T, C)
         return x + self.drop(self.mlp(self.norm2(x)))  # (B, T, C)
 
 
-class LanguageModel(nn.Module):
+class LanguageModel(Streaming):
     """Embeddings of tokens and positions, blocks, and a head: all of a model but what mixes along time.
 
     mixer: makes one for each block, (B, T, C) -> (B, T, C). positions: whether each position has a learned embedding.
@@ -168,20 +196,40 @@ class LanguageModel(nn.Module):
 
     def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """idx, targets: (B, T) token ids -> logits (B, T, V) and, given targets, the mean loss in nats per token."""
-        if idx.is_floating_point() or idx.dim() != 2 or not 1 <= idx.shape[1] <= self.cfg.block_size:
-            most = self.cfg.block_size
-            raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}")
-        x = self.tokens(idx)  # (B, T, C)
-        if self.positions is not None:
-            x = x + self.positions.weight[: idx.shape[1]]  # (B, T, C) + (T, C)
-        x = self.drop(x)
-        for block in self.blocks:
-            x = block(x)  # (B, T, C)
-        logits = self.head(self.norm(x))  # (B, T, V)
+        logits = self._logits(idx, 0, self.blocks)
         if targets is None:
             return logits, None
         z = logits.to(compute_dtype(logits.dtype))  # autocast hands over bfloat16
         return logits, F.cross_entropy(z.flatten(0, 1), targets.flatten())  # (B T, V), (B T) -> ()
+
+    def stream(self) -> Stream:
+        """The model for a text that arrives piece by piece: called with the next ids (B, t), it answers with logits.
+
+        Each token is read once, up to block_size of them. Logits are (B, t, V), without gradients; in eval mode those
+        that the model has for the whole text. NotImplementedError unless it hears the past alone.
+        """
+        with torch.no_grad():
+            blocks = [opened(block) for block in self.blocks]
+
+        @torch.no_grad()
+        def read(idx: Tensor, start: int) -> Tensor:
+            return self._logits(idx, start, blocks)
+
+        return Counted(read, axis=1)
+
+    def _logits(self, idx: Tensor, start: int, blocks: Iterable[Stream]) -> Tensor:
+        """What comes after each of the tokens (B, T), the first of which stands at `start` -> (B, T, V)."""
+        most = self.cfg.block_size
+        if idx.is_floating_point() or idx.dim() != 2 or not 1 <= idx.shape[1] <= most - start:
+            read = f" after {start} tokens" if start else ""
+            raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}{read}")
+        x = self.tokens(idx)  # (B, T, C)
+        if self.positions is not None:
+            x = x + self.positions.weight[start : start + idx.shape[1]]  # (B, T, C) + (T, C)
+        x = self.drop(x)
+        for block in blocks:
+            x = block(x)  # (B, T, C)
+        return self.head(self.norm(x))  # (B, T, V)
 
 
 class GPT(LanguageModel):
@@ -224,6 +272,10 @@ def generate(model: LanguageModel, idx: Tensor, n: int, temperature: float = 1.0
 
     idx: (B, T) -> (B, T + n), on any device; the model, on its own, sees the last block_size tokens. temperature 0
     takes the likeliest token.
+
+    A model that streams reads each token once, as long as the text fits into block_size. Beyond, where the window
+    slides and every token has another position in it, and where the model does not stream, the whole window is read
+    anew for each token.
     """
     if idx.is_floating_point() or idx.dim() != 2 or idx.shape[1] < 1 or n < 0 or not temperature >= 0:
         raise ValueError(
@@ -236,8 +288,9 @@ def generate(model: LanguageModel, idx: Tensor, n: int, temperature: float = 1.0
     rng, was_training = torch.Generator(device="cpu").manual_seed(seed), model.training
     device = next(model.parameters()).device
     model.eval()
+    predict = _predictions(model)
     for _ in range(n):
-        logits = model(idx[:, -model.cfg.block_size :].to(device))[0][:, -1].float().cpu()  # (B, V)
+        logits = predict(idx.to(device)).float().cpu()  # (B, V)
         if temperature == 0:
             new = logits.argmax(-1, keepdim=True)  # (B, 1)
         else:  # drawn on the CPU, so that a seed means the same text on every device
@@ -245,3 +298,22 @@ def generate(model: LanguageModel, idx: Tensor, n: int, temperature: float = 1.0
         idx = torch.cat([idx, new.to(idx.device)], 1)
     model.train(was_training)
     return idx
+
+
+def _predictions(model: LanguageModel) -> Callable[[Tensor], Tensor]:
+    """What a model says of the next token, (B, V), of a text (B, T) that grows from call to call."""
+    stream: Stream | None
+    read = 0
+    try:
+        stream = opened(model)
+    except NotImplementedError:
+        stream = None
+
+    def predict(idx: Tensor) -> Tensor:
+        nonlocal read
+        if stream is None or idx.shape[1] > model.cfg.block_size:
+            return model(idx[:, -model.cfg.block_size :])[0][:, -1]
+        new, read = idx[:, read:], idx.shape[1]
+        return stream(new)[:, -1]
+
+    return predict

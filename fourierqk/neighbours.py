@@ -6,7 +6,8 @@ a filter.
 """
 import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import cast
 
 import torch
@@ -17,6 +18,7 @@ from fourierqk.checks import check_count
 from fourierqk.contract import check_map
 from fourierqk.filters import CausalFilter, Centre, FeatureMap
 from fourierqk.parts import compute_dtype, per_head, precise
+from fourierqk.streaming import Recent, Stream
 
 __all__ = ["Dealt", "Resonator", "Separate", "ShortConvolution", "Taps", "TokenShift"]
 
@@ -89,14 +91,27 @@ class ShortConvolution(FeatureMap):
         self.taps = nn.Parameter(torch.zeros(shape))  # lag 0 first
 
     def forward(self, x: Tensor) -> Tensor:
-        z, (heads, d, taps) = precise(x), self.taps.shape
-        if z.shape[1] != heads or z.shape[-1] != d:
-            raise ValueError(f"a short convolution of {heads} heads of {d} channels, a signal of {tuple(x.shape)}")
+        z, (heads, d, taps) = self._fitting(x), self.taps.shape
         signal = F.pad(z.mT.flatten(1, 2), (taps - 1, 0))  # (B, nh d, T + taps - 1)
         weight = self.taps.to(z.dtype).flip(-1).reshape(heads * d, 1, taps)
         with torch.autocast(x.device.type, enabled=False):
             y = F.conv1d(signal, weight, groups=heads * d)  # (B, nh d, T)
         return (z + y.unflatten(1, (heads, d)).mT).to(x.dtype)
+
+    def stream(self) -> Stream:
+        taps = self.taps.shape[-1]
+
+        def latest(heard: Tensor) -> Tensor:
+            near = self._fitting(heard).unfold(-2, taps, 1)  # (B, nh, t, d, taps), each token and those before it
+            return (near[..., -1] + (near * self.taps.flip(-1)[:, None]).sum(-1)).to(heard.dtype)
+
+        return Recent(latest, taps - 1)
+
+    def _fitting(self, x: Tensor) -> Tensor:
+        z, (heads, d, _) = precise(x), self.taps.shape
+        if z.shape[1] != heads or z.shape[-1] != d:
+            raise ValueError(f"a short convolution of {heads} heads of {d} channels, a signal of {tuple(x.shape)}")
+        return z
 
     def settings(self) -> dict[str, object]:
         heads, d, taps = self.taps.shape
@@ -111,6 +126,9 @@ class TokenShift(FeatureMap):
         late = F.pad(z[..., :-1, :half], (0, 0, 1, 0))  # silence before the first token
         return torch.cat([late, z[..., half:]], -1).to(x.dtype)
 
+    def stream(self) -> Stream:
+        return Recent(lambda heard: self(heard)[..., 1:, :], 1)
+
 
 class Separate(FeatureMap):
     """A filter of its own for each signal of a layer, queries, keys, values, where one filter would serve all.
@@ -118,20 +136,32 @@ class Separate(FeatureMap):
     copies: how many signals, as many as the letters of `Attention`'s `on`.
     """
 
+    maps: Sequence[FeatureMap]
+
     def __init__(self, inner: FeatureMap, copies: int) -> None:
         super().__init__()
         check_map(inner)
-        self.maps = nn.ModuleList(copy.deepcopy(inner) for _ in range(check_count(copies, "copies")))
+        copied = nn.ModuleList(copy.deepcopy(inner) for _ in range(check_count(copies, "copies")))
+        self.maps = cast(Sequence[FeatureMap], copied)
 
     def forward(self, x: Tensor) -> Tensor:
         """The first one's answer, as a signal by itself is told from no other."""
-        return cast(Tensor, self.maps[0](x))
+        return self.maps[0](x)
 
     def together(self, *signals: Tensor) -> tuple[Tensor, ...]:
-        if len(signals) != len(self.maps):
-            n = len(signals)
+        return tuple(own(x) for own, x in zip(self._each(len(signals)), signals, strict=True))
+
+    def stream(self) -> Stream:
+        return self.maps[0].stream()
+
+    def streams(self, n: int) -> Callable[..., tuple[Tensor, ...]]:
+        each = [own.stream() for own in self._each(n)]
+        return lambda *signals: tuple(own(x) for own, x in zip(each, signals, strict=True))
+
+    def _each(self, n: int) -> Sequence[FeatureMap]:
+        if n != len(self.maps):
             raise ValueError(f"{len(self.maps)} separate filters for {n} signals: give copies={n}")
-        return tuple(own(x) for own, x in zip(self.maps, signals, strict=True))
+        return self.maps
 
 
 class Dealt(FeatureMap):
@@ -141,19 +171,27 @@ class Dealt(FeatureMap):
     listen to rhythms. Each filter must keep its channels' number; the first groups are larger where d does not divide.
     """
 
+    maps: Sequence[FeatureMap]
+
     def __init__(self, *maps: FeatureMap) -> None:
         super().__init__()
         if not maps:
             raise ValueError("channels need at least one filter to be dealt to")
         for m in maps:
             check_map(m)
-        self.maps = nn.ModuleList(maps)
+        self.maps = cast(Sequence[FeatureMap], nn.ModuleList(maps))
 
     def forward(self, x: Tensor) -> Tensor:
-        groups = x.tensor_split(len(self.maps), -1)
+        return self._dealt(x, self.maps)
+
+    def stream(self) -> Stream:
+        return partial(self._dealt, maps=[m.stream() for m in self.maps])
+
+    def _dealt(self, x: Tensor, maps: Sequence[Stream]) -> Tensor:
+        groups = x.tensor_split(len(maps), -1)
         if not groups[-1].shape[-1]:
-            raise ValueError(f"{len(self.maps)} filters cannot be dealt to {x.shape[-1]} channels")
-        made = [m(group) for m, group in zip(self.maps, groups, strict=True)]
+            raise ValueError(f"{len(maps)} filters cannot be dealt to {x.shape[-1]} channels")
+        made = [m(group) for m, group in zip(maps, groups, strict=True)]
         if any(y.shape != group.shape for y, group in zip(made, groups, strict=True)):
             raise ValueError("a filter that is dealt to channels must keep their number: neither a pair nor a bank")
         return torch.cat(made, -1)

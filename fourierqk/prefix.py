@@ -1,10 +1,13 @@
 """The paper's two-sided filter made honest: each query sees queries and keys filtered within what has been read."""
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from fourierqk.contract import check_map
 from fourierqk.filters import GRID, FeatureMap, Filter
 from fourierqk.parts import check_heads, convolve, precise
+from fourierqk.streaming import Cache, convolution
 
 __all__ = ["PrefixFilter"]
 
@@ -55,9 +58,34 @@ class PrefixFilter(FeatureMap):
             read = (past @ b.mT).tril()  # (B, heads, T, T): column m of row i is 0 for m > i
             return read @ self._toeplitz(b, n)
 
+    def growing(self, keys: Cache) -> Callable[[Tensor, Tensor], Tensor]:
+        """`scores` of a text that arrives piece by piece, by the kernel for as many tokens as there is room for.
+
+        Called with the next queries and keys, (B, heads, t, d), it answers with their rows, (B, heads, t, n), of n
+        tokens so far. keys: where the keys are kept, unfiltered, since each row filters them anew.
+        """
+        return _Growing(self.kernel(keys.room), keys)
+
     def _toeplitz(self, x: Tensor, n: int) -> Tensor:
         """H, H_mj = h(j - m) -> (heads | 1, n, n), in the precision of x."""
         h = self.kernel(n)
         check_heads(h, x)
         m = torch.arange(n, device=x.device)
         return h.to(x.dtype)[:, m - m[:, None] + n - 1]
+
+
+class _Growing:
+    """Rows of scores of a text that grows; the product of a row with H by a DFT, in room for all lags."""
+
+    def __init__(self, kernel: Tensor, keys: Cache) -> None:
+        room, past = keys.room, kernel[..., keys.room - 1 :]
+        self.queries, self.keys, self.size = convolution(past[None]), keys, 2 * room
+        ring = torch.cat([past, torch.zeros_like(past[..., :1]), kernel[..., : room - 1]], -1)  # 0, 1 .. -2, -1
+        self.response = torch.fft.rfft(ring)  # (heads | 1, room + 1)
+
+    def __call__(self, q: Tensor, k: Tensor) -> Tensor:
+        a, b = self.queries(precise(q)), self.keys(precise(k))
+        with torch.autocast(q.device.type, enabled=False):
+            read = (a @ b.mT).tril(b.shape[-2] - a.shape[-2])  # (B, heads, t, n): 0 where a key comes later
+            waves = torch.fft.rfft(read, n=self.size) * self.response[:, None].to(read.dtype.to_complex())
+            return torch.fft.irfft(waves, n=self.size)[..., : b.shape[-2]]

@@ -5,6 +5,7 @@ from torch import Tensor
 from fourierqk.checks import check_count
 from fourierqk.filters import FeatureMap
 from fourierqk.parts import compute_dtype, precise
+from fourierqk.streaming import Counted, Stream
 
 __all__ = ["Rotary"]
 
@@ -40,6 +41,9 @@ class Rotary(FeatureMap):
         a, b = z.unflatten(-1, (-1, 2, self.d // 2)).unbind(-2)  # (B, nh, T, K, d / 2) each
         turned = torch.stack([a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos()], -2)
         return turned.flatten(-3).to(x.dtype)
+
+    def stream(self) -> Stream:
+        return Counted(self)
 
     def settings(self) -> dict[str, object]:
         return {"d": self.d, "base": self.base}
