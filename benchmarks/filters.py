@@ -8,6 +8,7 @@ What the filters cost a model is in benchmarks/systems.py.
 
 Contenders are first checked to agree. Then they take turns, so that a busy machine slows all alike; a row shows the
 median time of forward and backward, and the median and the quartiles of its ratio to the first row in the same turn.
+On a CPU the time is that of the processor, all threads together, so waiting for a free core does not count.
 """
 import math
 import statistics
@@ -24,6 +25,7 @@ from fourierqk.filters import Gaussian
 from fourierqk.parts import convolve
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+clock = time.perf_counter if DEVICE == "cuda" else time.process_time
 
 
 def race(title: str, contenders: dict[str, Callable[[], object]], turns: int = 9) -> dict[str, list[float]]:
@@ -34,10 +36,10 @@ def race(title: str, contenders: dict[str, Callable[[], object]], turns: int = 9
     for _ in range(turns):
         for name, run in contenders.items():
             synchronise()
-            start = time.perf_counter()
+            start = clock()
             run()
             synchronise()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(clock() - start)
     first = next(iter(times.values()))
     print(f"\n{title}")
     for name, mine in times.items():

@@ -8,7 +8,7 @@ busy machine slows all alike; `benchmarks/filters.py` says how. All of it takes 
 
     python benchmarks/systems.py --sizes tiny small --turns 5 --systems fourier-qk causal-morlet --lengths 256 1024
 
-With OMP_NUM_THREADS=1 two cores can serve two measurements; more threads than free cores measure the waiting.
+Take OMP_NUM_THREADS=1 where others share the cores.
 """
 import argparse
 from collections.abc import Callable

@@ -53,7 +53,7 @@ def circular(x: Tensor, h: Tensor, fades: bool = False) -> Tensor:
         if 3 * len(k) <= min(x.shape[-2], _THIN):
             return _thin(x, h[..., k], k)
     y = torch.fft.irfft(torch.fft.rfft(x, dim=-2) * h[:, None, ..., None], n=x.shape[-2], dim=-2)  # (K, B, heads, T, d)
-    return torch.cat(y.unbind(0), -1)
+    return y.movedim(0, 3).flatten(3)  # no copy where K is 1
 
 
 _THIN = 384  # tokens: in a longer text an FFT of all bins is faster than products with a third of so many
