@@ -2,7 +2,7 @@
 import torch
 from torch import Tensor
 
-from fourierqk.filters import GRID, CausalFilter, FeatureMap, Filter
+from fourierqk.filters import GRID, CausalFilter, CircularFilter, FeatureMap, Filter
 from fourierqk.parts import check_rows, grid
 
 __all__ = ["check_map"]
@@ -22,8 +22,20 @@ def check_map(given: object, kind: type[FeatureMap] = FeatureMap) -> None:
     if "_modules" not in vars(given) or isinstance(given, Filter) and "_like" not in given._buffers:
         raise ValueError(f"{type(given).__name__}.__init__ must begin with super().__init__()")
     if isinstance(given, Filter):
+        _check_forward(type(given))
         with torch.no_grad():
             _check_answer(given)
+
+
+def _check_forward(kind: type[Filter]) -> None:
+    """A kernel or a response is all that is asked of a filter: `Unit` and `Bank` pass by a `forward` of its own."""
+    parent = next((p for p in (CircularFilter, CausalFilter) if issubclass(kind, p)), None)
+    if parent and kind.forward is not parent.forward and kind.amplified is parent.amplified:
+        method = "kernel()" if parent is CausalFilter else "response(f)"
+        raise ValueError(
+            f"{kind.__name__} has a forward of its own, which filters around it pass by: define {method} alone, or "
+            "make it a subclass of Filter"
+        )
 
 
 def _check_answer(filter: Filter) -> None:

@@ -27,6 +27,14 @@ def answering(answer, parent=CircularFilter):
     return Own()
 
 
+class Overriding(CausalFilter):
+    def kernel(self):
+        return torch.ones(1, 2)
+
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
 class Misspelt(CircularFilter):
     def respones(self, f: Tensor) -> Tensor:
         return torch.ones_like(f)[None]
@@ -64,6 +72,7 @@ WRONG = {
     "no super().__init__()": (Forgetful, "must begin with super().__init__()"),
     "nn.Module's alone": (ModuleOnly, "must begin with super().__init__()"),
     "misspelt": (Misspelt, "needs a method response(f); it defines respones: is one of them misspelt?"),
+    "a forward of its own": (Overriding, "has a forward of its own, which filters around it pass by: define kernel()"),
     "nothing at all": (Empty, "needs a method kernel(); it defines nothing of its own"),
 }
 HOLDERS = {
