@@ -35,6 +35,9 @@ NUMBERS = {
     "four_frequencies.cross_terms": 56,
     "four_frequencies.needed_rate": 3e-4 * math.log(50 / 7) / 0.75,
     "four_frequencies.same_start": 1,
+    "honest_attention.slowest_turn": 2 * math.pi * 10000 ** (15 / 16),
+    "honest_attention.late_value": 4,
+    "honest_attention.interaction": 0.03,
     "causal_filters.in_a_row": 79,
     "causal_filters.slow_taps": 112,
     "where_it_gets_in.never_moved": 0,
@@ -149,7 +152,25 @@ def past_mix_in_numpy(x):
     return (np.tril(np.exp(-2j * np.pi * np.outer(t, t) / len(x))) @ np.fft.fft(x)).real
 
 
+def prefix_scores(q, k, h):
+    """By the two matrices of the chapter."""
+    i = np.arange(len(q))
+    toeplitz = np.array([[h(int(b - a)) for b in i] for a in i])  # entry (m, j): h(j - m)
+    read = np.tril(np.tril(toeplitz.T) @ np.asarray(q) @ np.asarray(k).T)
+    return np.tril(read @ toeplitz)
+
+
+def prefix_by_prefix(q, k, h, end=lambda i, n: i + 1):
+    rows = torch.zeros(len(q), len(q), dtype=q.dtype)
+    for i in range(len(q)):
+        m = torch.arange(end(i, len(q)))
+        kernel = torch.tensor([[float(h(int(a - b))) for b in m] for a in m], dtype=q.dtype)
+        rows[i, : len(m)] = (kernel @ q[m])[i] @ (kernel @ k[m]).mT
+    return rows
+
+
 FUNCTIONS = {
+    "honest_attention.prefix_scores": [prefix_scores, prefix_by_prefix],
     "dft.turning_arrow": [
         lambda x, k: np.fft.fft(x)[k],
         lambda x, k: torch.fft.fft(x)[k],
@@ -499,6 +520,23 @@ WRONG: dict[str, list[tuple[object, str]]] = {
         (3e-4 * math.log10(50 / 7) / 0.75, "base 10"), (3e-4, "proportional"),
     ],
     "four_frequencies.same_start": [(4, "tell the bands apart"), (0, "move apart"), (2, "swap two bands")],
+    "honest_attention.slowest_turn": [
+        (10000 ** (15 / 16), "one radian"), (2 * math.pi * 10000, "not 1"), (2 * math.pi, "fastest"),
+        (2 * math.pi * 10000 ** (31 / 32), "counts pairs"), (10000 ** (-15 / 16), "the speed"), (32, "divide"),
+    ],
+    "honest_attention.late_value": [
+        (3, "Whose key"), (2, "not of j + 1"), (9, "who asks"), (5, "not two"), (7, "not filtered"),
+    ],
+    "honest_attention.prefix_scores": [
+        (lambda q, k, h: prefix_by_prefix(q, k, h, lambda i, n: n), "cut queries and keys"),
+        (lambda q, k, h: prefix_scores(q, k, lambda lag: h(lag) if lag >= 0 else 0.0), "hear their past alone"),
+        (lambda q, k, h: (q @ k.mT).tril(), "last filtered query"),
+        (lambda q, k, h: q, "one column a key"),
+    ],
+    "honest_attention.interaction": [
+        (-0.03, "the sign"), (-0.05, "without rotary"), (-0.02, "with rotary"), (-0.10, "both together"),
+        (-0.08, "rotary positions bring"), (0.5, "two differences"),
+    ],
     "causal_filters.in_a_row": [(80, "nearly"), (1024, "multiply"), (78, "largest lag"), (64, "sums of one of each")],
     "causal_filters.stop_dc": [
         (lambda taps: taps - taps.mean(), "lags from 1 on"),

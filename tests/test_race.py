@@ -1,12 +1,21 @@
 """The race: contrasts against numpy, the protocol's rules on made-up losses, and the records against their protocol."""
 import random
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 import scipy.stats
 
 from fourierqk.reckoning import race
-from fourierqk.records import contrast
+from fourierqk.records import SCHEMA, contrast
+from fourierqk.records.identity import UNSAID
+from fourierqk.studies.design import STUDIES
+from fourierqk.training import PRESETS
+from fourierqk.zoo import system
+
+STAGES = ("calibrate", "screen")
+RECORDS = [(stage, r) for stage in STAGES for r in race.raced(stage)]
+HALVES = "7fefecc2c5d616c699dc1021b18ae40dab73e2bfd4928c73cdcb16075f74e56e"  # of its ids and vocabulary
 
 
 def run(system: str, seed: int = 0, lr: float = 1e-2, loss: float = 2.0, values: list[float] | None = None) -> dict:
@@ -96,6 +105,66 @@ def test_compared_systems_are_corrected_for_their_number_and_told_from_equal_one
     assert found["same - base"]["equivalent"] and abs(found["same - base"]["mean"]) < 0.01
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_an_outcome_is_told_from_what_was_predicted(right):
+    shift = 0.0 if right else 0.1
+    cells = [run("base-dot", loss=1.65 + shift), run("base-dot", lr=3e-3, loss=1.9)]
+    cells += [run("base-rope", loss=1.6 + 2 * shift)]
+    losses = {"base-dot": 1.9, "one-tap": 1.91 + shift, "prefix-fourier-qk": 1.9 - shift}
+    losses |= {"causal-morlet": 1.9 - 2 * shift, "short-conv": 1.8, "base-rope": 1.5}
+    screened = race.curves([run(s, loss=loss) for s, loss in losses.items()])
+    said = race.outcomes(race.curves(cells, ("lr", "dropout")), screened, 1.69 + shift)
+    assert [*said] == ["P1", "P2", "P3", "P4", "P5"]
+    assert all(text.startswith("as predicted: ") == right for text in said.values())
+    assert f"{1.69 + shift:.3f} nats at 0.01, dropout 0" in said["P1"] and ("short-conv is best" in said["P3"]) == right
+
+
 def test_predictions_have_a_name_each():
     ids = [p["id"] for p in race.predictions()]
     assert ids == [f"P{i}" for i in range(1, len(ids) + 1)] and all(p["says"].endswith(".") for p in race.predictions())
+
+
+# the records
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_records_are_of_planned_runs_from_one_text_and_clean_commits(stage):
+    study = STUDIES[f"race-{stage}"]
+    found = [r for of, r in RECORDS if of == stage]
+    assert found and {(r["corpus"]["name"], r["corpus"]["sha256"]) for r in found} == {("shakespeare-halves", HALVES)}
+    for r in found:
+        size = PRESETS[study.preset].changed(**study.settings[0])  # but for what a stage sweeps
+        size = size.changed(lr=r["train"]["lr"], dropout=r["model"]["dropout"], seed=r["seed"])
+        assert r["train"]["lr"] in (1e-3, 3e-3, 1e-2, 3e-2) and r["system"] in study.systems
+        assert r["seed"] - study.first_seed in range(study.seeds)
+        assert r["commit"] and not r["uncommitted_changes"] and r["schema"] == SCHEMA
+        assert UNSAID | r["train"] == asdict(size.train) and r["preset"] == study.preset
+        assert r["model"].items() >= size.model.items()
+        assert r["audit"]["verdict"] == system(r["system"]).verdict == "causal"
+        assert len(r["test"]["ordered"]["values"]) == r["test"]["ordered"]["windows"] == 512
+
+
+def test_what_the_chapter_says_of_the_screen_in_words():
+    """The gain of each entrant over its baseline, on the half that chooses and on the half that reports."""
+    screen = [r for of, r in RECORDS if of == "screen"]
+    screened = race.curves(screen)
+
+    def runs(name: str) -> list[dict]:
+        return [r for r in screen if r["system"] == name and (r["train"]["lr"],) == screened[name].best]
+
+    def test(name: str, base: str) -> float:
+        return 0.0 if name == base else contrast((1, runs(name)), (-1, runs(base)))["mean"]
+
+    turned = [name for name in screened if name.endswith("-rope") and name != "base-rope"]
+    ours = [name for name in turned if name.startswith(race.OURS)]
+    field = [name for name in turned if name not in ours]
+    for loss in (lambda name: screened[name].loss, lambda name: test(name, "base-rope")):
+        assert min(map(loss, field)) < min(map(loss, ours)) < loss("base-rope")
+    assert test("base-rope", "base-dot") < min(test(name, "base-rope") for name in turned)  # distance first
+    assert test("prefix-fourier-qk", "base-dot") < -0.03 and test("prefix-fourier-rope", "base-rope") > -0.02
+
+
+def test_every_system_was_screened():
+    """At the baseline's best rate, on the first seed; the table shows which of the other cells are still empty."""
+    done = {r["system"] for of, r in RECORDS if of == "screen" and (r["train"]["lr"], r["seed"]) == (1e-2, 100)}
+    assert done == {*STUDIES["race-screen"].systems}

@@ -10,7 +10,10 @@ from typing import Any
 from fourierqk.records import check_once, contrast, folder, holm, runs_in
 from fourierqk.storage import read_json
 
-__all__ = ["BASELINES", "EQUIVALENT", "FIELD", "Curve", "compared", "curves", "finalists", "predictions", "raced"]
+__all__ = [
+    "BASELINES", "EQUIVALENT", "FIELD", "OURS", "Curve", "compared", "curves", "finalists", "outcomes", "predictions",
+    "raced",
+]  # fmt: skip
 
 BASELINES = ("base-dot", "base-rope")
 FIELD = ("short-conv", "short-conv-rope")  # the field's own method that the main stage has
@@ -102,3 +105,25 @@ def compared(
         name: d | {"holds": name in left, "equivalent": d["low"] is not None and max(-d["low"], d["high"]) < EQUIVALENT}
         for name, d in known.items()
     }
+
+
+def outcomes(calibrated: Mapping[str, Curve], screened: Mapping[str, Curve], gate: float) -> dict[str, str]:
+    """What came out of each prediction that the first two stages decide, by its id: "as predicted", or not, and why.
+
+    calibrated: by learning rate and dropout. gate: the ordered loss of base-dot over both halves, in its best cell.
+    """
+    dot, rope = (calibrated[name] for name in BASELINES)
+    loss = {name: curve.loss - screened["base-dot"].loss for name, curve in screened.items()}
+    best = min((name for name in loss if not name.endswith("-rope")), key=lambda name: loss[name])
+    rate, dropout = dot.best
+    return {
+        "P1": _said(gate <= 1.70 and dot.best == (0.01, 0.0), f"{gate:.3f} nats at {rate:g}, dropout {dropout:g}"),
+        "P2": _said(rope.loss - dot.loss <= -0.04, f"{rope.loss - dot.loss:+.3f} nats"),
+        "P3": _said(best in ("short-conv", "kv-shift", "taps-resonator"), f"{best} is best, {loss[best]:+.3f} nats"),
+        "P4": _said(abs(loss["one-tap"]) <= 0.02, f"{loss['one-tap']:+.3f} nats"),
+        "P5": _said(abs(loss["prefix-fourier-qk"]) <= 0.03, f"{loss['prefix-fourier-qk']:+.3f} nats"),
+    }
+
+
+def _said(right: bool, how: str) -> str:
+    return f"{'as predicted' if right else '**not** as predicted'}: {how}"

@@ -162,6 +162,11 @@ STUDIES: dict[str, Study] = {
         ("base-dot", "base-rope"), HALVES, "small", seeds=1, first_seed=100,
         settings=tuple({"lr": 1e-2, "dropout": 0.0, **RECIPE, **other} for other in ({"beta2": 0.95}, {"lr_end": 0.0})),
     ),
+    # nanoGPT's recipe for a CPU (config/train_shakespeare_char.py and its README), at the size of `small`
+    "race-nanogpt": Study(
+        ("base-dot",), HALVES, "small", seeds=1, first_seed=100, length=64, batch=12, steps=2000,
+        settings=({"lr": 1e-3, "dropout": 0.0, "warmup": 100, **RECIPE},),
+    ),
     "race-screen": Study(
         RACED, HALVES, "tiny", seeds=2, first_seed=100, settings=tuple({"lr": lr, **RECIPE} for lr in RATES),
     ),
