@@ -119,9 +119,9 @@ MUTE = """[...document.querySelectorAll("main img, .fqk-figure, canvas")]
 
 
 def test_widget_answers_the_arrow_keys(address, browser):
-    """On the landing page: keys move the frequency, the picture, its description and the sentence under it."""
+    """Keys move the frequency, the picture, its description and the sentence under it."""
     with opened(browser) as view:
-        visit(view.page, f"{address}/intro.html")
+        visit(view.page, f"{address}/filter-design.html")
         widget = view.page.locator(".fqk-widget").first
         slider, canvas = widget.locator(SLIDER).first, widget.locator("canvas").first
         said, shown = canvas.get_attribute("aria-label"), canvas.evaluate("c => c.toDataURL()")
@@ -139,7 +139,7 @@ def test_widget_answers_the_arrow_keys(address, browser):
 
 def test_widget_is_redrawn_for_the_other_theme(address, browser):
     with opened(browser) as view:
-        visit(view.page, f"{address}/intro.html")
+        visit(view.page, f"{address}/filter-design.html")
         pixels = "document.querySelector('.fqk-widget canvas').toDataURL()"
         light = view.page.evaluate(pixels)
         view.page.evaluate("document.documentElement.dataset.theme = 'dark'")
@@ -159,7 +159,7 @@ def test_reads_from_disk(site, browser):
     """The unpacked zip, opened with a double click: no server, no network."""
     with opened(browser) as view:
         visit(view.page, (SITE / "intro.html").as_uri())
-        assert view.page.locator(".fqk-widget canvas").count() >= 3
+        assert view.page.locator(".fqk-widget .fqk-flip").count() >= 3
         assert view.faults == []
 
 

@@ -47,7 +47,8 @@ class WidgetFigure:
             return None
         name = data.content["widget"]
         script = f"{name}.js?v={_hash(widgets.module(name).encode())}"  # a browser keeps no older script
-        missing = "<noscript>This live figure needs JavaScript.</noscript>"
+        kind = getattr(widgets, next(kind for kind, own in widgets.WIDGETS.items() if own == name))
+        missing = f"<noscript>{html.escape(kind.still())}</noscript>"
         return [_island("fqk-live", data.content["settings"], missing, {"data-widget": script})]
 
 

@@ -1,5 +1,6 @@
 """Live figures for the book, JupyterLab and Colab, and `Widget`, what every one of them is built on."""
 import importlib
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,15 +10,19 @@ import anywidget
 import traitlets as t
 
 from fourierqk.checks import unknown_name
+from fourierqk.records import folder
+from fourierqk.storage import read_json
 
 MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are made from; other front ends ignore it
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site.pages for the kernels of a book build
 
 WIDGETS = {  # class -> the name of its module and of its script
-    "FilterDesigner": "filter_designer", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
-    "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder",
-    "SeedBench": "seed_bench", "TokenRing": "token_ring",
+    "FilterDesigner": "filter_designer", "FutureEditor": "future_editor", "GapBench": "gap_bench",
+    "HalfKernel": "half_kernel", "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler",
+    "RhythmFinder": "rhythm_finder", "SeedBench": "seed_bench", "TokenRing": "token_ring",
 }  # fmt: skip
+CARRIES = {"future_editor": "future"}  # script -> the folder of the records that it computes with
+TOLD = ("vocab", "model", "filter", "weights", "losses", "floor")  # of such a record, to the page
 
 # What a line of text is made a signal of: 1 where a character is of that kind, 0 elsewhere.
 MARKS = {"spaces": str.isspace, "vowels": lambda c: c in "aeiouAEIOU", "capitals": str.isupper}
@@ -31,8 +36,16 @@ def source(name: str) -> str:
 
 
 def module(name: str) -> str:
-    """The ES module of a widget: the shared part and the widget's own, one text without imports."""
-    return source("common.js") + "\n" + source(f"{name}.js")
+    """The ES module of a widget: the shared part, its records if it has any, its own part; one text without imports."""
+    data = {r["system"]: {key: r[key] for key in TOLD} for r in carried(name)}
+    constant = [f"const RECORDS = {json.dumps(data, separators=(',', ':'))};"] if data else []
+    return "\n".join([source("common.js"), *constant, source(f"{name}.js")])
+
+
+def carried(name: str) -> list[dict[str, Any]]:
+    """The records that a script computes with, in the order of their names; none of most."""
+    files = sorted(folder(CARRIES[name]).glob("*.json")) if name in CARRIES else []
+    return [read_json(path) for path in files]
 
 
 def uniform(seed: int) -> Iterator[float]:
@@ -96,6 +109,11 @@ class Widget(anywidget.AnyWidget):
     script = ""
     _css = source("widgets.css")
     _ipython_display_ = None  # ipywidgets 7 would prefer it to _repr_mimebundle_
+
+    @classmethod
+    def still(cls) -> str:
+        """What the book's page says in its place to readers without JavaScript."""
+        return "This live figure needs JavaScript."
 
     def settings(self) -> dict[str, object]:
         """The synced traits of its own: all that the browser needs."""

@@ -1,0 +1,57 @@
+"""FutureEditor: three small models predict a line letter by letter; edit it, and see which predictions knew."""
+from typing import Any
+
+import traitlets as t
+
+from fourierqk.widgets import Text, Whole, Widget, carried, module
+
+RECORDS = {record["system"]: record for record in carried("future_editor")}
+ALPHABET, LENGTH = RECORDS["base-dot"]["vocab"], RECORDS["base-dot"]["model"]["block_size"]
+BEFORE, TEXT = "sadue ralobu\nsovibon mavepe solo", "sadue ralobu\nsovibon mavebe solo"
+
+
+class _Line(Text):
+    """A synced line of as many letters as the models read."""
+
+    def __init__(self, default: str) -> None:
+        super().__init__(default, LENGTH, LENGTH)
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        value = super().validate(obj, value)
+        if foreign := sorted({*value} - {*ALPHABET}):
+            raise t.TraitError(f"{self.name} has {''.join(foreign)!r}, and may have the letters of verse, {ALPHABET!r}")
+        return value
+
+
+class FutureEditor(Widget):
+    """A line of verse, and under each letter the one that each of three small models expects next.
+
+    The page runs the models, those of book/records/future: `base-dot`, `fourier-qk` and `prefix-fourier-qk`. A
+    prediction that stands before an edit and changes is marked: of a model that reads the past alone none does. Beside
+    them the losses of these very weights, and the floor.
+
+    text: the line, 32 letters of verse. before: the line before the edit. token: the letter that is chosen, from 0; the
+    first that differs if None, or 0.
+
+    All are traits: set, observe or link them. A value out of range raises traitlets.TraitError.
+    """
+
+    script = "future_editor"
+    _esm = module(script)
+    text = _Line(TEXT)
+    before = _Line(BEFORE)
+    token = Whole(0, 0, LENGTH - 1)
+
+    def __init__(self, text: str = TEXT, before: str = BEFORE, token: int | None = None) -> None:
+        if token is None:
+            token = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), 0)
+        super().__init__(text=text, before=before, token=token)
+
+    @classmethod
+    def still(cls) -> str:
+        losses = {name: (r["losses"]["ordered"]["mean"], r["losses"]["honest"]["mean"]) for name, r in RECORDS.items()}
+        said = "; ".join(f"{name} {claimed:.2f} and {honest:.2f}" for name, (claimed, honest) in losses.items())
+        return (
+            f"{super().still()} Three small models predict a line of verse letter by letter. Claimed and honest loss, "
+            f"in nats per letter: {said}. The floor is {RECORDS['base-dot']['floor']:.2f}."
+        )
