@@ -93,6 +93,8 @@ def test_losses_are_those_of_the_very_weights(models, one_thread):
     corpus = verse()
     honest = {name: honest_loss(model, corpus) for name, model in models.items()}
     assert honest["fourier-qk"].minus(honest["base-dot"]).low > 0
+    claimed = {name: record["losses"]["ordered"]["mean"] for name, record in RECORDS.items()}
+    assert abs(claimed["prefix-fourier-qk"] - claimed["base-dot"]) < 0.02  # "the gain is gone"
     for name, model in models.items():
         record, ordered = RECORDS[name], ordered_loss(model, corpus)
         assert record["corpus"]["sha256"] == corpus.sha256
@@ -121,7 +123,8 @@ def test_the_page_computes_what_torch_does(script, models, name):
         ours = models[name](ids)[0].numpy()
     theirs = np.array(script("a[1].map((text) => logits(a[0], text))", [name, texts]))
     assert np.abs(theirs - ours).max() < 1e-2
-    assert (theirs.argmax(-1) == ours.argmax(-1)).all()
+    clear = np.diff(np.sort(ours, -1)[..., -2:])[..., 0] > 1e-3  # no choice hangs on round-off
+    assert (theirs.argmax(-1) == ours.argmax(-1))[clear].all() and clear.mean() > 0.99
     shown = script(f"a.map((text) => predict(text)[{NAMES.index(name)}])", texts)
     assert [[x["letter"] for x in row] for row in shown] == [[ALPHABET[i] for i in row] for row in ours.argmax(-1)]
     p = torch.from_numpy(ours).softmax(-1).amax(-1).numpy()
