@@ -126,7 +126,7 @@ def test_the_page_computes_what_torch_does(script, models, name):
     clear = np.diff(np.sort(ours, -1)[..., -2:])[..., 0] > 1e-3  # no choice hangs on round-off
     assert (theirs.argmax(-1) == ours.argmax(-1))[clear].all() and clear.mean() > 0.99
     shown = script(f"a.map((text) => predict(text)[{NAMES.index(name)}])", texts)
-    assert [[x["letter"] for x in row] for row in shown] == [[ALPHABET[i] for i in row] for row in ours.argmax(-1)]
+    assert [[x["letter"] for x in row] for row in shown] == [[ALPHABET[i] for i in row] for row in theirs.argmax(-1)]
     p = torch.from_numpy(ours).softmax(-1).amax(-1).numpy()
     assert np.array([[x["p"] for x in row] for row in shown]) == pytest.approx(p, abs=1e-3)
 
