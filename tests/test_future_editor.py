@@ -124,7 +124,7 @@ def test_the_page_computes_what_torch_does(script, models, name):
     theirs = np.array(script("a[1].map((text) => logits(a[0], text))", [name, texts]))
     assert np.abs(theirs - ours).max() < 1e-2
     clear = np.diff(np.sort(ours, -1)[..., -2:])[..., 0] > 1e-3  # no choice hangs on round-off
-    assert (theirs.argmax(-1) == ours.argmax(-1))[clear].all() and clear.mean() > 0.99
+    assert (theirs.argmax(-1) == ours.argmax(-1))[clear].all() and clear.mean() > 0.95
     shown = script(f"a.map((text) => predict(text)[{NAMES.index(name)}])", texts)
     assert [[x["letter"] for x in row] for row in shown] == [[ALPHABET[i] for i in row] for row in theirs.argmax(-1)]
     p = torch.from_numpy(ours).softmax(-1).amax(-1).numpy()

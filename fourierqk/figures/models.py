@@ -127,7 +127,9 @@ def gains(
         seen.append(f"{name}, {verdicts[name]}: {say(d['mean'])}{spread}")
     fig.add_vline(0, line=dict(color=BASELINE, width=2))
     fig.update_yaxes(autorange="reversed", ticksuffix=" ")
-    return draw.alt(fig, "Differences to the baseline, each with the seeds and their 95 % interval", seen)
+    known = any(d["low"] is not None for d in differences.values())
+    what = "Differences to the baseline" + (", each with the seeds and their 95 % interval" if known else "")
+    return draw.alt(fig, what, seen)
 
 
 # loss, and whether the future can touch it -> colour, symbol, and what a legend says
