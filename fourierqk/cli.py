@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from textwrap import shorten
@@ -88,7 +87,7 @@ def train(
     length: Annotated[int | None, typer.Option(min=2, help="Tokens in a window, instead of the preset's.")] = None,
     batch: Annotated[int | None, typer.Option(min=1, help="Windows a step, instead of the preset's.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate, instead of the preset's.")] = None,
-    filter_lr: Annotated[float | None, typer.Option(help="Of what filters learn [10 times the other rate].")] = None,
+    filter_lr: Annotated[float | None, typer.Option(help="Of centre frequencies [10 times the other rate].")] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=MOST_SEED, help="Of the first weights, the order of the data, and dropout.")
     ] = 0,
@@ -101,9 +100,8 @@ def train(
     with _failures(less="take a smaller --batch, --length or --preset", again=again):
         look_up(system)
         size, data = find_preset(preset), open_corpus(corpus)
-        given = _given(steps=steps, batch=batch, lr=lr, filter_lr=filter_lr)
-        how = replace(size.train, **given, seed=seed, device=device)
-        run = Run(system, corpus, preset, replace(size, train=how, **_given(block_size=length)))
+        given = _given(steps=steps, batch=batch, lr=lr, filter_lr=filter_lr, block_size=length)
+        run = Run(system, corpus, preset, size.changed(**given, seed=seed, device=device))
         out = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{system}-{data.name}-{preset}-s{seed}")
         going_on = not restart and steps_done(out / CHECKPOINT)
         typer.echo(f"{'Going on with' if going_on else 'Training'} {system} on {data.name} in {out}", err=True)
