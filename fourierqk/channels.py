@@ -8,7 +8,7 @@ from torch import Tensor
 
 from fourierqk.checks import check_count
 from fourierqk.filters import FeatureMap, Filter
-from fourierqk.parts import check_heads, compute_dtype, precise
+from fourierqk.parts import check_heads, compute_dtype, is_single, precise
 from fourierqk.streaming import Stream
 
 __all__ = ["ChannelCollapse", "ChannelFilter", "ChannelMap", "RandomProjection", "RandomRotation"]
@@ -52,8 +52,7 @@ class ChannelFilter(ChannelMap):
 
     def __init__(self, inner: Filter) -> None:
         super().__init__()
-        h = inner.impulse(2)
-        if h.is_complex() or h.dim() > 2:
+        if not is_single(inner.impulse(2)):
             raise ValueError("a filter along the channels must be real and single, so neither a pair nor a bank")
         self.inner = inner
 

@@ -26,7 +26,7 @@ from fourierqk.filters import (
     RandomBands,
     Tone,
 )  # fmt: skip
-from fourierqk.parts import check_heads, check_signal, circular, compute_dtype, grid, precise, tokens
+from fourierqk.parts import check_heads, check_signal, circular, compute_dtype, grid, is_single, precise, tokens
 from fourierqk.streaming import Stream
 
 __all__ = ["Analytic", "Bank", "Causal", "Padded", "PhaseRandomised", "Residual", "SlidingDFT", "Sum", "Unit", "shelf"]
@@ -190,7 +190,7 @@ class Sum(Filter):
     def __init__(self, *filters: Filter) -> None:
         super().__init__()
         _check_heads(filters, "sum")
-        if any(h.impulse(2).is_complex() or h.impulse(2).dim() > 2 for h in filters):
+        if not all(is_single(h.impulse(2)) for h in filters):
             raise ValueError(
                 "what is added must be real and keep d, so neither a complex filter nor a bank: "
                 "use Bank(AllPass(), inner), or another bank, instead"

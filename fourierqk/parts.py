@@ -202,6 +202,11 @@ def check_heads(h: Tensor, x: Tensor) -> None:
         raise ValueError(f"this filter has {heads} heads, the signal {x.shape[1]}: build it with heads={x.shape[1]}")
 
 
+def is_single(h: Tensor) -> bool:
+    """Whether an impulse response is that of a filter which keeps d: real, and no bank."""
+    return not h.is_complex() and h.dim() <= 2
+
+
 def check_rows(h: Tensor) -> None:
     """A response or kernel has an axis of heads: (..., heads | 1, F or taps)."""
     if h.dim() < 2:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from fourierqk.contract import check_map
 from fourierqk.filters import GRID, FeatureMap, Filter
-from fourierqk.parts import check_heads, convolve, precise
+from fourierqk.parts import check_heads, convolve, is_single, precise
 from fourierqk.streaming import Cache, convolution
 
 __all__ = ["PrefixFilter"]
@@ -29,8 +29,7 @@ class PrefixFilter(FeatureMap):
     def __init__(self, inner: Filter) -> None:
         super().__init__()
         check_map(inner, Filter)
-        h = inner.impulse(2)
-        if h.is_complex() or h.dim() > 2:
+        if not is_single(inner.impulse(2)):
             raise ValueError("a filter of prefixes must be real and single, so neither a pair nor a bank")
         self.inner = inner
 
