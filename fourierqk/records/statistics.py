@@ -22,11 +22,7 @@ def compare(
         return None
     d = [a[kind]["mean"] - b[kind]["mean"] for a, b in pairs]
     windows = math.sqrt(fmean(_windows_se(a, kind) ** 2 + _windows_se(b, kind) ** 2 for a, b in pairs))
-    found = {"values": d, "mean": fmean(d), "seeds_se": None, "windows_se": windows}
-    if len(d) == 1:
-        return {**found, "low": None, "high": None, "p": None}
-    seeds = math.sqrt(variance(d) / len(d))
-    return {**found, "seeds_se": seeds, **interval(fmean(d), seeds, len(d) - 1, windows)._asdict()}
+    return _weighed(d, windows)
 
 
 def contrast(*sides: tuple[float, Iterable[dict[str, Any]]]) -> dict[str, Any] | None:
@@ -42,12 +38,16 @@ def contrast(*sides: tuple[float, Iterable[dict[str, Any]]]) -> dict[str, Any] |
         return None
     by_seed = [_weighted([(weight, _window_losses(runs[s])) for weight, runs in found]) for s in seeds]
     d, windows = [fmean(values) for values in by_seed], [fmean(column) for column in zip(*by_seed, strict=True)]
-    error = math.sqrt(variance(windows) / len(windows))
-    total = {"values": d, "mean": fmean(d), "seeds_se": None, "windows_se": error}
+    return _weighed(d, math.sqrt(variance(windows) / len(windows)))
+
+
+def _weighed(d: list[float], windows_se: float) -> dict[str, Any]:
+    """Differences, one a seed, with both errors of their mean; the error over seeds and the interval need two."""
+    found = {"values": d, "mean": fmean(d), "seeds_se": None, "windows_se": windows_se}
     if len(d) == 1:
-        return {**total, "low": None, "high": None, "p": None}
-    spread = math.sqrt(variance(d) / len(d))
-    return {**total, "seeds_se": spread, **interval(fmean(d), spread, len(d) - 1, error)._asdict()}
+        return {**found, "low": None, "high": None, "p": None}
+    seeds = math.sqrt(variance(d) / len(d))
+    return {**found, "seeds_se": seeds, **interval(fmean(d), seeds, len(d) - 1, windows_se)._asdict()}
 
 
 def _window_losses(run: Mapping[str, Any]) -> list[float]:
