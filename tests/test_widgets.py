@@ -316,13 +316,24 @@ def test_the_scrambler_answers_its_reader(browser):
         assert "0 of" in before[1] and "correlation with the line before is 1." in before[2]
         page.get_by_label("Scramble", exact=True).press("End")
         page.get_by_label("Seed", exact=True).press("ArrowRight")
-        page.get_by_label("Shift, exact value").fill("-99")
-        page.get_by_label("Shift, exact value").press("Enter")
+        field = page.get_by_label("Shift, exact value")
+        field.fill("-32")
+        field.press("Enter")
+        field.fill("-99")
+        field.press("Enter")
         page.get_by_label("A line of text").fill("one two three")
         page.clock.run_for(400)
         saved = page.evaluate("saved")
         assert (saved["scramble"], saved["seed"], saved["shift"], saved["text"]) == (1, 1, -32, "one two three")
         PhaseScrambler(**saved)  # whatever the page sends, Python accepts
+        assert page.get_by_text("-99 is out of range: -32 to 32").is_visible()
+        field.blur()
+        page.clock.run_for(100)
+        assert field.input_value() == "-32"
+        assert page.get_by_text("out of range").is_visible(), "it is still to be read when the reader has moved on"
+        page.get_by_label("Shift", exact=True).press("ArrowRight")
+        page.clock.run_for(100)
+        assert page.get_by_text("out of range").count() == 0
         assert all(canvas.get_attribute("aria-label") != b for canvas, b in zip(said, before, strict=True))
         assert leaves_no_trace(page)
 

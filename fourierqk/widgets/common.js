@@ -42,26 +42,41 @@ function menu(label, options, change) {
 }
 
 // A slider with a number field beside it for exact values. to/from map a value to the slider's own scale; say(value)
-// is the text that a screen reader hears, note(value) the text after the field.
+// is the text that a screen reader hears, note(value) the text after the field. A number out of range changes nothing
+// and is named there until the next choice. bound(min, max, step) sets other limits.
 function slider(label, { min, max, step, digits = 4, to = (v) => v, from = (v) => v, fieldStep, say, note }, change) {
   const range = element("input", { type: "range", min: to(min), max: to(max), step, ...KEYS });
   const field = element("input", { type: "number", min, max, step: fieldStep, "aria-label": `${label}, exact value`, ...KEYS });
-  const after = element("span", { className: "fqk-note" });
-  let shown = null;
+  const after = element("span", { className: "fqk-note", "aria-live": "polite" });
+  let shown = null, refused = "";
   const show = (v) => {
     shown = v;
     range.value = to(v);
     range.setAttribute("aria-valuetext", say(v));
-    if (document.activeElement !== field) field.value = +v.toPrecision(digits);
-    after.textContent = note(v);
+    if (field.getRootNode().activeElement !== field) field.value = +v.toPrecision(digits);
+    field.setAttribute("aria-invalid", refused !== "");
+    after.textContent = refused || note(v);
   };
-  const choose = (v) => { change(Math.min(max, Math.max(min, v))); };
+  const choose = (v) => { // a slider's end may be beyond a limit by round-off
+    refused = "";
+    change(Math.min(max, Math.max(min, v)));
+  };
   range.addEventListener("input", () => choose(+from(+range.value).toPrecision(6)));
-  field.addEventListener("change", () => (field.value === "" ? show(shown) : choose(+field.value)));
+  field.addEventListener("change", () => {
+    const wrong = field.value === "" || field.value < min || field.value > max;
+    if (!wrong) return choose(+field.value);
+    refused = field.value && `${field.value} is out of range: ${short(min)} to ${short(max)}`;
+    show(shown);
+  });
   field.addEventListener("blur", () => show(shown));
+  const bound = (low, high, by) => {
+    [min, max] = [low, high];
+    Object.assign(range, { min: to(min), max: to(max), step: by });
+    Object.assign(field, { min, max });
+  };
   const node = element("div", { className: "fqk-control" },
     element("label", {}, element("span", {}, label), range), element("div", { className: "fqk-exact" }, field, after));
-  return { node, show, enable: (on) => { range.disabled = field.disabled = !on; node.classList.toggle("fqk-off", !on); } };
+  return { node, show, bound, enable: (on) => { range.disabled = field.disabled = !on; node.classList.toggle("fqk-off", !on); } };
 }
 
 function textbox(label, limit, change) {
@@ -72,6 +87,10 @@ function textbox(label, limit, change) {
     show: (v) => { if (area.value !== v && !(area.value === "" && document.activeElement === area)) area.value = v; },
   };
 }
+
+// ---------------------------------------------------------------- numbers and letters as they are shown
+const short = (v) => String(+v.toPrecision(3));
+const glyph = (c) => ({ "\n": "↵", "\t": "→", " ": "␣" })[c] || c;
 
 // ---------------------------------------------------------------- chance
 // Numbers in [0, 1): a linear congruential generator of 32 bits, the same as `uniform` in Python.
@@ -85,28 +104,39 @@ function uniform(seed) {
 // ---------------------------------------------------------------- one panel on a canvas
 // plot = {title, xlabel, ylabel, x: {min, max, ticks, map?}, y: {min, max, ticks}, top?: ticks, toplabel?, foot?,
 // paint(g, X, Y, theme, box), read(x) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
+// press(x, y): where the reader presses and drags, also when the drag leaves the panel.
 class Panel {
   constructor(height, press) {
     this.height = height;
-    this.canvas = element("canvas", { role: "img" });
+    this.canvas = element("canvas", { role: "img", className: press ? "fqk-held" : "" });
     this.tip = element("div", { className: "fqk-tip", hidden: true, "aria-hidden": "true" });
     this.node = element("div", { className: "fqk-panel" }, this.canvas, this.tip);
     const point = (e) => {
-      const x = this.valueAt(e.clientX, e.clientY);
+      const held = press && this.canvas.hasPointerCapture(e.pointerId);
+      const x = this.valueAt(e.clientX, e.clientY, held);
       this.tip.hidden = x === null;
       if (x === null) return;
-      if (press && (e.buttons & 1)) press(x);
+      if (held) press(x, this.heightAt(e.clientY));
       this.tip.textContent = this.plot.read(x);
     };
-    this.canvas.addEventListener("pointerdown", point);
+    this.canvas.addEventListener("pointerdown", (e) => {
+      if (press && e.button === 0 && this.valueAt(e.clientX, e.clientY) !== null) this.canvas.setPointerCapture(e.pointerId);
+      point(e);
+    });
     this.canvas.addEventListener("pointermove", point);
     this.canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
   }
 
-  valueAt(clientX) {
+  valueAt(clientX, clientY, held) { // null beside the axis, its end for a drag that went there
     const { left, width } = this.box, { min, max, map = (v) => v, unmap = (v) => v } = this.plot.x;
     const u = (clientX - this.canvas.getBoundingClientRect().left - left) / width;
-    return u < 0 || u > 1 ? null : unmap(map(min) + u * (map(max) - map(min)));
+    return (u < 0 || u > 1) && !held ? null : unmap(map(min) + Math.min(1, Math.max(0, u)) * (map(max) - map(min)));
+  }
+
+  heightAt(clientY) {
+    const { top, height } = this.box, { min, max } = this.plot.y;
+    const u = 1 - (clientY - this.canvas.getBoundingClientRect().top - top) / height;
+    return min + Math.min(1, Math.max(0, u)) * (max - min);
   }
 
   draw(plot, theme) {
@@ -177,6 +207,14 @@ function curve(g, xs, ys, X, Y, colour, { fill = 0, width = 1.8, dash = [] } = {
   g.setLineDash(dash);
   g.stroke(line);
   g.setLineDash([]);
+}
+
+function spot(g, x, y, r, colour, hollow) {
+  g.beginPath();
+  g.arc(x, y, r, 0, 2 * Math.PI);
+  g.fillStyle = g.strokeStyle = colour;
+  g.lineWidth = 1.4;
+  if (hollow) g.stroke(); else g.fill();
 }
 
 // ---------------------------------------------------------------- the widget protocol

@@ -110,7 +110,6 @@ function axis({ frequency, bandwidth }) {
 }
 const EARLIEST = -64, LATEST = TAPS; // lags drawn
 const size = ({ re, im }) => Float64Array.from(re, (v, i) => (im ? Math.hypot(v, im[i]) : Math.abs(v)));
-const short = (v) => (v === 0 ? "0" : String(+v.toPrecision(3)));
 const percent = (v) => `${v > 0 && v < 0.001 ? "under 0.1" : (100 * v).toFixed(v && v < 0.1 ? 1 : 0)} %`;
 
 function describe(s) {
@@ -183,7 +182,6 @@ function impulsePlot(s, d) {
   };
 }
 
-const GLYPHS = { "\n": "↵", "\t": "→" };
 function textPlot(s, text, signal, position) {
   const chars = Array.from(text), n = chars.length, x = indicator(text, signal), y = apply(s, x), h = size(impulse(s, n));
   const wraps = !FAMILIES[s.family].kernel, most = Math.max(1e-9, ...size(y)), loudest = Math.max(1e-9, ...h);
@@ -206,7 +204,7 @@ function textPlot(s, text, signal, position) {
         g.font = `${Math.min(14, 1.6 * cell)}px ui-monospace, monospace`;
         g.textAlign = "center";
         g.textBaseline = "middle";
-        g.fillText(GLYPHS[c] || c, X(u), base + 10);
+        g.fillText(glyph(c), X(u), base + 10);
       });
       const steps = Array.from(chars.keys());
       if (y.im) curve(g, steps, y.im, X, Y, theme.band, { width: 1.1, dash: [4, 3] });

@@ -136,7 +136,6 @@ function compare(before, text) {
 }
 
 const NAMED = { " ": "space", "\n": "line end" }, name = (c) => NAMED[c] || c;
-const shown = (c) => ({ " ": "␣", "\n": "↵" })[c] || c;
 
 function sentence(before, text, d) {
   if (d.edit < 0) return "Nothing is changed yet: choose a letter and change it.";
@@ -153,13 +152,13 @@ function column(t, { text, token, d, theme, choose }) {
   const late = t >= d.edit && d.edit >= 0;
   const cells = SYSTEMS.map((system, s) => {
     const { letter, p } = d.now[s][t], old = d.then[s][t].letter, moved = letter !== old, flip = moved && t < d.edit;
-    const cell = element("div", { className: `fqk-cell${flip ? " fqk-flip" : moved && late ? " fqk-moved" : ""}`, title: `${system}: ${name(letter)}, ${percent(p)}${moved ? `; before the edit ${name(old)}` : ""}` }, shown(letter));
+    const cell = element("div", { className: `fqk-cell${flip ? " fqk-flip" : moved && late ? " fqk-moved" : ""}`, title: `${system}: ${name(letter)}, ${percent(p)}${moved ? `; before the edit ${name(old)}` : ""}` }, glyph(letter));
     cell.style.setProperty("--fqk-fill", `color-mix(in srgb, ${flip ? theme.future : LOOKS[s]} ${Math.round(45 * p)}%, transparent)`);
     cell.style.setProperty("--fqk-mark", flip ? theme.future : theme.past);
     return cell;
   });
   const edited = t === d.edit ? " fqk-edited" : "";
-  const node = element("div", { className: `fqk-column${t === token ? " fqk-chosen" : ""}` }, element("div", { className: `fqk-cell fqk-letter${edited}` }, shown(text[t])), ...cells);
+  const node = element("div", { className: `fqk-column${t === token ? " fqk-chosen" : ""}` }, element("div", { className: `fqk-cell fqk-letter${edited}` }, glyph(text[t])), ...cells);
   node.addEventListener("click", () => choose(t));
   return node;
 }

@@ -53,7 +53,6 @@ function describe(s) {
 }
 
 // ---------------------------------------------------------------- what it says
-const short = (v) => String(+v.toPrecision(3));
 const percent = (v) => (v >= 0.995 && v < 0.9995 ? "over 99 %" : v > 0 && v < 0.001 ? "under 0.1 %" : `${(100 * v).toFixed(v && v < 0.1 ? 1 : 0)} %`);
 const rhythm = ({ shape, scale }) => (SHAPES[shape].turns ? `one cycle in ${short(scale / SHAPES[shape].turns)} tokens` : "no rhythm of its own");
 

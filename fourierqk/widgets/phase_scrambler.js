@@ -46,7 +46,7 @@ function surrogate(x, { shift, scramble, seed }) {
 }
 
 // ---------------------------------------------------------------- what is to be seen
-const short = (v) => (Math.abs(v) < 5e-13 ? "0" : String(+v.toPrecision(3)));
+const exact = (v) => short(Math.abs(v) < 5e-13 ? 0 : v); // without round-off
 const size = ({ re, im }) => Float64Array.from(re, (v, k) => Math.hypot(v, im[k]));
 const mean = (a) => a.reduce((sum, v) => sum + v, 0) / a.length;
 
@@ -65,35 +65,27 @@ function describe(text, signal, change) {
 }
 
 const sentence = (s, d) =>
-  `Shifted by ${s.shift} tokens, phases scrambled by ${short(100 * s.scramble)} %. The largest change of an amplitude is ${short(d.moved)}; ` +
+  `Shifted by ${s.shift} tokens, phases scrambled by ${short(100 * s.scramble)} %. The largest change of an amplitude is ${exact(d.moved)}; ` +
   `the correlation of the line with what it was is ${+d.alike.toFixed(2)}.`;
 
 // ---------------------------------------------------------------- panels
 const frequencies = { min: 0, max: 0.5, ticks: [[0, "0"], [1 / 8, "1/8"], [1 / 4, "1/4"], [3 / 8, "3/8"], [1 / 2, "1/2"]] };
 const bin = (f, n) => Math.min(Math.floor(n / 2), Math.max(0, Math.round(f * n)));
 
-function dot(g, x, y, r, colour, hollow) {
-  g.beginPath();
-  g.arc(x, y, r, 0, 2 * Math.PI);
-  g.fillStyle = g.strokeStyle = colour;
-  g.lineWidth = 1.4;
-  if (hollow) g.stroke(); else g.fill();
-}
-
 function amplitudePlot(d) {
   const n = d.x.length, { from, to } = d.amplitudes, inner = [...from].slice(1), most = Math.max(1e-9, ...inner);
   return {
     title: "Amplitudes: circles before", xlabel: "cycles per token", ylabel: "amplitude",
-    x: frequencies, y: { min: 0, max: 1.15 * most, ticks: [0, most / 2, most].map((v) => [v, short(v)]) },
+    x: frequencies, y: { min: 0, max: 1.15 * most, ticks: [0, most / 2, most].map((v) => [v, exact(v)]) },
     paint(g, X, Y, theme) {
       to.forEach((v, k) => {
         if (!k) return; // DC, the mean, would dwarf the rest
         curve(g, [k / n, k / n], [0, v], X, Y, theme.band, { width: 2 });
-        dot(g, X(k / n), Y(from[k]), 3.2, theme.muted, true);
+        spot(g, X(k / n), Y(from[k]), 3.2, theme.muted, true);
       });
     },
-    read(f) { const k = bin(f, n); return `bin ${k}: ${short(to[k])}, before ${short(from[k])}`; },
-    alt: `Amplitudes of the bins 1 to ${inner.length}, before (circles) and after (lines): they agree to ${short(d.moved)}.`,
+    read(f) { const k = bin(f, n); return `bin ${k}: ${exact(to[k])}, before ${exact(from[k])}`; },
+    alt: `Amplitudes of the bins 1 to ${inner.length}, before (circles) and after (lines): they agree to ${exact(d.moved)}.`,
   };
 }
 
@@ -106,8 +98,8 @@ function phasePlot(d) {
     x: frequencies, y: { min: -0.58, max: 0.58, ticks: [[-0.5, "−½"], [0, "0"], [0.5, "½"]] },
     paint(g, X, Y, theme) {
       for (const k of bins) {
-        dot(g, X(k / n), Y(turn(d.from, k)), 3.2, theme.muted, true);
-        dot(g, X(k / n), Y(turn(d.to, k)), 2.6, theme.band);
+        spot(g, X(k / n), Y(turn(d.from, k)), 3.2, theme.muted, true);
+        spot(g, X(k / n), Y(turn(d.to, k)), 2.6, theme.band);
       }
     },
     read(f) { const k = bin(f, n); return `bin ${k}: ${turn(d.to, k).toFixed(2)} turns, before ${turn(d.from, k).toFixed(2)}`; },
@@ -115,7 +107,6 @@ function phasePlot(d) {
   };
 }
 
-const GLYPHS = { "\n": "↵", "\t": "→" };
 function linePlot(text, d) {
   const chars = Array.from(text), n = chars.length, steps = Array.from(chars.keys()), apart = 2 ** Math.max(0, Math.ceil(Math.log2(n / 8)));
   const low = Math.min(0, ...d.y), high = Math.max(1, ...d.y), room = 0.08 * (high - low);
@@ -132,10 +123,10 @@ function linePlot(text, d) {
       g.fillStyle = theme.fg;
       g.textAlign = "center";
       g.textBaseline = "middle";
-      chars.forEach((c, t) => g.fillText(GLYPHS[c] || c, X(t), base + 11));
+      chars.forEach((c, t) => g.fillText(glyph(c), X(t), base + 11));
     },
-    read(v) { const t = Math.min(n - 1, Math.max(0, Math.round(v))); return `token ${t}: ${short(d.y[t])}, before ${short(d.x[t])}`; },
-    alt: `The line of ${n} characters as a signal before and after its phases changed: it now runs from ${short(low)} to ${short(high)}, ` +
+    read(v) { const t = Math.min(n - 1, Math.max(0, Math.round(v))); return `token ${t}: ${exact(d.y[t])}, before ${exact(d.x[t])}`; },
+    alt: `The line of ${n} characters as a signal before and after its phases changed: it now runs from ${exact(low)} to ${exact(high)}, ` +
       `and its correlation with the line before is ${+d.alike.toFixed(2)}.`,
   };
 }

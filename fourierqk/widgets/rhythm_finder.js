@@ -59,7 +59,6 @@ function columns(cells) {
 }
 
 // ---------------------------------------------------------------- what it says
-const short = (v) => String(+v.toPrecision(3));
 const at = ({ freq, relative }, period) => relative[Math.min(relative.length - 1, Math.max(1, Math.round((2 * (freq.length - 1)) / period)))];
 
 function sentence(s, period, shares) {
@@ -104,7 +103,6 @@ function columnPlot(shares, period) {
   };
 }
 
-const GLYPHS = { "\n": "↵", "\t": "→", " ": "␣" };
 function foldPlot(text, cells, period, listen) {
   const chars = Array.from(text), rows = Math.min(ROWS, cells[cells.length - 1].row + 1), wide = Math.ceil(period);
   const shown = cells.filter(({ row }) => row < rows), every = Math.max(1, Math.ceil(rows / 6));
@@ -125,7 +123,7 @@ function foldPlot(text, cells, period, listen) {
         g.globalAlpha = 1;
         if (w < 5 || h < 7) return;
         g.fillStyle = theme.fg;
-        g.fillText(GLYPHS[chars[t]] || chars[t], X(column), Y(row));
+        g.fillText(glyph(chars[t]), X(column), Y(row));
       });
     },
     read(v) { return `column ${Math.min(wide - 1, Math.max(0, Math.round(v)))}`; },

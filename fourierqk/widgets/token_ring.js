@@ -34,16 +34,15 @@ function sentence(s) {
 }
 
 // ---------------------------------------------------------------- panels
-const GLYPHS = { " ": "␣", "\n": "↵" };
 const colour = (way, theme) => ({ past: theme.past, "cut off": theme.muted }[way] || theme.future);
 const LOUDEST = (REACH + 1) / 10;
 
 // A panel without axes, read by angle.
 class Circle extends Panel {
-  valueAt(clientX, clientY) {
+  valueAt(clientX, clientY, held) {
     const { x, y, radius } = this.circle, at = this.canvas.getBoundingClientRect();
     const dx = clientX - at.left - x, dy = clientY - at.top - y;
-    if (Math.hypot(dx, dy) > 1.4 * radius || Math.hypot(dx, dy) < 0.5 * radius) return null;
+    if (!held && (Math.hypot(dx, dy) > 1.4 * radius || Math.hypot(dx, dy) < 0.5 * radius)) return null;
     const { places: n } = this.plot, place = Math.round((Math.atan2(dx, -dy) / (2 * Math.PI)) * n + n) % n;
     return place;
   }
@@ -88,7 +87,7 @@ function ringPlot(s, text, panel) {
         g.setLineDash([]);
         if (silent) continue;
         write(String(place), at(place, radius - r - 9), 11, theme.muted);
-        if (r > 5) write(GLYPHS[chars[place]] || chars[place], at(place, radius), Math.min(13, 1.3 * r), theme.fg, "ui-monospace, monospace");
+        if (r > 5) write(glyph(chars[place]), at(place, radius), Math.min(13, 1.3 * r), theme.fg, "ui-monospace, monospace");
       }
       write("time ↻", [x, y - 8], 12, theme.muted);
       write(`impulse at ${s.position}`, [x, y + 10], 12, theme.fg);
@@ -119,7 +118,7 @@ function linePlot(s, text) {
       }
       g.font = "13px ui-monospace, monospace";
       g.fillStyle = theme.fg;
-      chars.forEach((c, t) => g.fillText(GLYPHS[c] || c, X(t), base + 11));
+      chars.forEach((c, t) => g.fillText(glyph(c), X(t), base + 11));
       curve(g, [s.position, s.position], [0, 0.47], X, Y, theme.fg, { width: 1.4, dash: [3, 3] });
       g.font = `12px ${theme.font}`;
       g.textAlign = "left";
@@ -146,7 +145,7 @@ function tokenRing(model, change) {
   const counted = { min: 0, step: 1, fieldStep: 1, digits: 2 };
   const letter = (t) => Array.from(model.get("text"))[t];
   const controls = {
-    position: slider("Impulse at token", { ...counted, max: TOKENS - 1, say: (v) => `token ${v}`, note: (v) => `“${GLYPHS[letter(v)] || letter(v)}”` }, move),
+    position: slider("Impulse at token", { ...counted, max: TOKENS - 1, say: (v) => `token ${v}`, note: (v) => `“${glyph(letter(v))}”` }, move),
     kernel: menu("Kernel", KERNELS, (v) => change("kernel", v)),
     zeros: slider("Zeros appended", { ...counted, max: TOKENS, say: (v) => `${v} zeros`, note: () => "before the transform" }, whole("zeros", TOKENS)),
   };
