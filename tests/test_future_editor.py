@@ -183,7 +183,7 @@ def test_the_keyboard_reaches_every_control(live):
     for _ in range(5):
         live.keyboard.press("Tab")
         reached.append(live.evaluate("document.activeElement.type || document.activeElement.tagName"))
-    assert reached[:4] == ["range", "button", "button", "text"]
+    assert reached[:4] == ["range", "button", "text", "button"]
 
 
 def test_keys_choose_and_write(live):
@@ -223,7 +223,7 @@ def test_a_line_of_ones_own(live):
     FutureEditor(**saved)
     own.fill("")
     live.clock.run_for(600)
-    assert live.evaluate("model.get('text')") == saved["text"] and live.get_by_role("alert").inner_text() == ""
+    assert live.evaluate("model.get('text')") == saved["text"] and not live.get_by_role("alert").count()
     place(live).press("w")
     assert live.get_by_role("alert").inner_text().startswith("w is not among")
 

@@ -30,6 +30,25 @@ function element(tag, props = {}, ...children) {
   return node;
 }
 
+function button(label, act) {
+  const node = element("button", { type: "button" }, label);
+  node.addEventListener("click", act);
+  return node;
+}
+
+// What the reader gave is not taken: say why beside it. The next change of the widget takes the sentence away.
+function refuse(field, sentence) {
+  const box = field.closest(".fqk-control");
+  box.querySelector(".fqk-refused")?.remove();
+  field.setAttribute("aria-invalid", "true");
+  box.append(element("span", { className: "fqk-refused", role: "alert" }, sentence));
+}
+
+function forgive(root) {
+  for (const node of root.querySelectorAll(".fqk-refused")) node.remove();
+  for (const node of root.querySelectorAll("[aria-invalid]")) node.removeAttribute("aria-invalid");
+}
+
 // JupyterLab's command mode eats the arrow keys unless the input itself carries this attribute.
 const KEYS = { "data-lm-suppress-shortcuts": "true" };
 
@@ -42,31 +61,27 @@ function menu(label, options, change) {
 }
 
 // A slider with a number field beside it for exact values. to/from map a value to the slider's own scale; say(value)
-// is the text that a screen reader hears, note(value) the text after the field. A number out of range changes nothing
-// and is named there until the next choice. bound(min, max, step) sets other limits.
+// is the text that a screen reader hears, note(value) the text after the field. bound(min, max, step) sets other limits.
 function slider(label, { min, max, step, digits = 4, to = (v) => v, from = (v) => v, fieldStep, say, note }, change) {
   const range = element("input", { type: "range", min: to(min), max: to(max), step, ...KEYS });
   const field = element("input", { type: "number", min, max, step: fieldStep, "aria-label": `${label}, exact value`, ...KEYS });
-  const after = element("span", { className: "fqk-note", "aria-live": "polite" });
-  let shown = null, refused = "";
+  const after = element("span", { className: "fqk-note" });
+  let shown = null;
   const show = (v) => {
     shown = v;
     range.value = to(v);
     range.setAttribute("aria-valuetext", say(v));
     if (field.getRootNode().activeElement !== field) field.value = +v.toPrecision(digits);
-    field.setAttribute("aria-invalid", refused !== "");
-    after.textContent = refused || note(v);
+    after.textContent = note(v);
   };
-  const choose = (v) => { // a slider's end may be beyond a limit by round-off
-    refused = "";
-    change(Math.min(max, Math.max(min, v)));
-  };
-  range.addEventListener("input", () => choose(+from(+range.value).toPrecision(6)));
+  const within = (v) => Math.min(max, Math.max(min, v)); // a slider's end may be beyond a limit by round-off
+  const written = (v) => String(+v.toPrecision(digits));
+  range.addEventListener("input", () => change(within(+from(+range.value).toPrecision(6))));
   field.addEventListener("change", () => {
-    const wrong = field.value === "" || field.value < min || field.value > max;
-    if (!wrong) return choose(+field.value);
-    refused = field.value && `${field.value} is out of range: ${short(min)} to ${short(max)}`;
-    show(shown);
+    const typed = +field.value, nearest = within(typed);
+    if (field.value === "") show(shown);
+    else if (written(typed) === written(nearest)) change(nearest);
+    else refuse(field, `${field.value} is out of range: ${written(min)} to ${written(max)}.`);
   });
   field.addEventListener("blur", () => show(shown));
   const bound = (low, high, by) => {
@@ -79,9 +94,13 @@ function slider(label, { min, max, step, digits = 4, to = (v) => v, from = (v) =
   return { node, show, bound, enable: (on) => { range.disabled = field.disabled = !on; node.classList.toggle("fqk-off", !on); } };
 }
 
-function textbox(label, limit, change) {
-  const area = element("textarea", { rows: 2, maxLength: limit, spellcheck: false, ...KEYS });
-  area.addEventListener("input", () => { area.setAttribute("aria-invalid", area.value === ""); if (area.value) change(area.value); });
+function textbox(label, { shortest = 1, longest }, change) {
+  const area = element("textarea", { rows: 2, maxLength: longest, spellcheck: false, ...KEYS });
+  area.addEventListener("input", () => {
+    const length = Array.from(area.value).length;
+    if (length >= shortest) change(area.value);
+    else refuse(area, `${label} needs ${shortest} character${shortest > 1 ? "s" : ""} or more, and this has ${length}.`);
+  });
   return {
     node: element("label", { className: "fqk-control" }, element("span", {}, label), area),
     show: (v) => { if (area.value !== v && !(area.value === "" && document.activeElement === area)) area.value = v; },
@@ -218,21 +237,25 @@ function spot(g, x, y, r, colour, hollow) {
 }
 
 // ---------------------------------------------------------------- the widget protocol
-// build(model, change) -> {nodes, traits, update(theme)}: nodes fill the widget, update shows the model's state and
-// returns a sentence on it. Input redraws once a frame; the kernel, if there is one, hears of it after a pause.
+// build(model, change, status) -> {nodes, traits, update(theme)}: nodes fill the widget, update shows the model's state
+// and returns a sentence on it, which stands in `status`: last, or where the nodes have it. Input redraws once a frame;
+// the kernel, if there is one, hears of it after a pause. Reset brings back the state in which the widget was made.
 function mount({ model, el }, name, build) {
   const root = element("div", { className: "fqk-widget", role: "group", "aria-label": name });
   const status = element("p", { className: "fqk-status", role: "status" });
   let frame = 0, saving = 0, saying = 0;
   const queue = () => { frame ||= requestAnimationFrame(redraw); };
   const change = (key, value) => {
+    forgive(root);
     model.set(key, value);
     queue();
     clearTimeout(saving);
     saving = setTimeout(() => model.save_changes(), 150);
   };
-  const { nodes, traits, update } = build(model, change);
-  root.append(...nodes, status);
+  const { nodes, traits, update } = build(model, change, status);
+  const first = traits.map((key) => [key, model.get(key)]);
+  const reset = button("Reset", () => { for (const [key, value] of first) change(key, value); });
+  root.append(...nodes, ...(nodes.includes(status) ? [] : [status]), element("div", { className: "fqk-buttons" }, reset));
   el.append(root);
   function redraw() {
     frame = 0;

@@ -236,7 +236,7 @@ function designer(model, change) {
       say: (w) => `${short(w)} cycles per token`,
       note: () => (FAMILIES[model.get("family")].fixed ? "set by the centre frequency" : "cycles per token, standard deviation"),
     }, set("bandwidth")),
-    text: textbox("A line of text", 512, set("text")),
+    text: textbox("A line of text", { longest: 512 }, set("text")),
     signal: menu("Signal: 1 at", SIGNALS, set("signal")),
   };
   const length = () => Array.from(model.get("text")).length;

@@ -188,9 +188,7 @@ function dial(s) {
 
 // ---------------------------------------------------------------- the widget
 function editor(model, change) {
-  const first = { before: model.get("before"), text: model.get("text"), token: model.get("token") };
-  const refused = element("span", { className: "fqk-note", role: "alert" });
-  const say = (wrong) => { refused.textContent = wrong.length ? `${[...new Set(wrong)].join(" ")} is not among the ${ALPHABET.length} letters of verse: ${ALPHABET.join("").trim()}, space and line end` : ""; };
+  const foreign = (field, wrong) => refuse(field, `${[...new Set(wrong)].join(" ")} is not among the ${ALPHABET.length} letters of verse: ${ALPHABET.join("").trim()}, space and line end.`);
   const put = (text) => {
     if (text === model.get("text")) return;
     change("before", model.get("text"));
@@ -198,8 +196,8 @@ function editor(model, change) {
   };
   const write = (c) => {
     const text = model.get("text"), t = model.get("token");
-    say(ALPHABET.includes(c) ? [] : [c]);
     if (ALPHABET.includes(c)) put(text.slice(0, t) + c + text.slice(t + 1));
+    else foreign(place, [c]);
   };
   const place = element("input", { type: "range", min: 0, max: LENGTH - 1, step: 1, ...KEYS });
   place.addEventListener("input", () => change("token", +place.value));
@@ -213,14 +211,14 @@ function editor(model, change) {
   const own = element("input", { className: "fqk-own", type: "text", maxLength: LENGTH, spellcheck: false, autocomplete: "off", autocapitalize: "off", ...KEYS });
   own.addEventListener("focus", () => own.select());
   own.addEventListener("input", () => { // what is typed stands in front, the rest of the line behind it stays
+    forgive(own.parentNode);
     const typed = Array.from(own.value.replaceAll("↵", "\n")), right = typed.filter((c) => ALPHABET.includes(c)).slice(0, LENGTH).join("");
-    say(typed.filter((c) => !ALPHABET.includes(c)));
+    const wrong = typed.filter((c) => !ALPHABET.includes(c));
     if (right.length < typed.length) own.value = right.replaceAll("\n", "↵");
     put(right + model.get("text").slice(right.length));
+    if (wrong.length) foreign(own, wrong);
   });
-  const button = (label, act) => { const node = element("button", { type: "button" }, label); node.addEventListener("click", act); return node; };
   const next = button("Next letter", () => write(ALPHABET[(ALPHABET.indexOf(model.get("text")[model.get("token")]) + 1) % ALPHABET.length]));
-  const reset = button("Reset", () => { say([]); for (const [key, value] of Object.entries(first)) change(key, value); });
   const lines = element("div", { role: "img" });
   const floor = RECORDS[SYSTEMS[0]].floor.toFixed(2);
   return {
@@ -230,8 +228,8 @@ function editor(model, change) {
       lines,
       element("div", { className: "fqk-controls" },
         element("label", { className: "fqk-control" }, element("span", {}, "Letter to change: arrows choose, a key writes"), place),
-        element("div", { className: "fqk-buttons" }, next, reset),
-        element("div", {}, element("label", { className: "fqk-control" }, element("span", {}, "Your own line"), own), refused)),
+        element("div", { className: "fqk-buttons" }, next),
+        element("label", { className: "fqk-control" }, element("span", {}, "Your own line"), own)),
       element("div", { className: "fqk-dials" }, ...SYSTEMS.map((_, s) => dial(s))),
       element("p", { className: "fqk-note" }, `Loss in nats per letter. Claimed: over the whole window. Honest: after its last letter, where there is no future. The line across is the floor, ${floor}: without the future nobody is below it on average; ▼ is.`),
     ],

@@ -108,7 +108,7 @@ function sentence(d, token) {
 function mapper(model, change) {
   const set = (key) => (value) => change(key, value), length = () => Array.from(model.get("text")).length;
   const choose = (s) => change("token", Math.min(length() - 1, Math.max(0, Math.round(s))));
-  const controls = { mask: menu("Mask", MASKS, set("mask")), kernel: menu("Queries and keys pass", KERNELS, set("kernel")), text: textbox("A line of text", 24, set("text")) };
+  const controls = { mask: menu("Mask", MASKS, set("mask")), kernel: menu("Queries and keys pass", KERNELS, set("kernel")), text: textbox("A line of text", { longest: 24 }, set("text")) };
   const place = element("input", { type: "range", min: 0, step: 1, ...KEYS });
   place.addEventListener("input", () => choose(+place.value));
   const panel = new Panel(380, choose);

@@ -140,7 +140,7 @@ function scrambler(model, change) {
       min: 0, max: 1, step: 0.01, fieldStep: 0.01, say: (v) => `${short(100 * v)} percent of a random angle`, note: () => "of a random angle",
     }, set("scramble")),
     seed: slider("Seed", { min: 0, max: SEEDS, step: 1, fieldStep: 1, say: (v) => `seed ${v}`, note: () => "which angles" }, whole("seed")),
-    text: textbox("A line of text", LONGEST, set("text")),
+    text: textbox("A line of text", { longest: LONGEST }, set("text")),
     signal: menu("Signal: 1 at", SIGNALS, set("signal")),
   };
   const panels = { amplitudes: new Panel(220), phases: new Panel(220), line: new Panel(220) };

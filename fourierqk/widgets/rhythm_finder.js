@@ -139,7 +139,7 @@ function finder(model, change) {
   const controls = {
     listen: menu("Listen to", LISTEN, (v) => change("listen", v)),
     period: slider("Period", { min: 2, max: WINDOW, step: 0.005, fieldStep: 0.1, to: Math.log2, from: (v) => 2 ** v, say: (p) => `${short(p)} ${say(p)}`, note: say }, pick),
-    text: textbox("A text", LONGEST, (v) => { if (Array.from(v).length >= SHORTEST) change("text", v); }),
+    text: textbox("A text", { shortest: SHORTEST, longest: LONGEST }, (v) => change("text", v)),
   };
   const panels = { spectrum: new Panel(250, (f) => pick(1 / f)), columns: new Panel(250), fold: new Panel(430) };
   controls.text.node.classList.add("fqk-wide");

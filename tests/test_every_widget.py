@@ -1,0 +1,63 @@
+"""What holds for every widget: Reset, and a value that is not taken is refused in words."""
+import pytest
+from viewing import alone
+
+from fourierqk import widgets
+
+each = pytest.mark.parametrize("name", widgets.WIDGETS)
+
+
+@pytest.fixture
+def live(browser, name):
+    with alone(browser, getattr(widgets, name)()) as page:
+        yield page
+
+
+def traits(page, name: str) -> dict:
+    return {key: page.evaluate("key => model.get(key)", key) for key in getattr(widgets, name)().settings()}
+
+
+@each
+def test_reset_brings_back_the_first_state(live, name):
+    first = traits(live, name)
+    for control in live.locator("input[type=range], select").all():
+        if control.is_disabled():  # by a choice made before
+            continue
+        control.press("End") if control.get_attribute("type") == "range" else control.select_option(index=1)
+        live.clock.run_for(50)
+    assert traits(live, name) != first
+    live.get_by_role("button", name="Reset").click()
+    live.clock.run_for(600)
+    assert traits(live, name) == first
+    getattr(widgets, name)(**live.evaluate("saved"))
+
+
+@each
+def test_a_number_out_of_range_is_refused_and_the_last_one_stays(live, name):
+    first = traits(live, name)
+    for field in live.locator("input[type=number]").all():
+        for typed in ("-1e9", "1e9"):
+            field.fill(typed)
+            field.press("Enter")
+            live.clock.run_for(50)
+            assert "is out of range: " in live.get_by_role("alert").inner_text()
+            assert field.get_attribute("aria-invalid") == "true" and traits(live, name) == first
+        for end in ("min", "max"):  # the ends themselves are taken, as the sentence writes them
+            field.fill(f"{float(field.get_attribute(end)):.4g}")
+            field.press("Enter")
+            live.clock.run_for(50)
+            assert live.get_by_role("alert").count() == 0 and field.get_attribute("aria-invalid") is None
+        live.get_by_role("button", name="Reset").click()
+        live.clock.run_for(50)
+
+
+@each
+def test_a_text_that_is_too_short_is_refused(live, name):
+    first = traits(live, name)
+    for area in live.locator("textarea").all():
+        area.fill("")
+        live.clock.run_for(50)
+        assert "this has 0" in live.get_by_role("alert").inner_text() and traits(live, name) == first
+        live.get_by_role("button", name="Reset").click()
+        live.clock.run_for(50)
+        assert live.get_by_role("alert").count() == 0
