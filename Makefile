@@ -17,7 +17,7 @@ TOO_OLD := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	$$p -c "$(TOO_OLD)" >/dev/null 2>&1 && echo $$p && break; done)
 
-.PHONY: help book test serve lab notebooks lint clean
+.PHONY: help book test serve lab notebooks lint fork clean
 .DELETE_ON_ERROR:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make lab        JupyterLab on the chapters"
 	@echo "make notebooks  write each chapter's .ipynb from its .md"
 	@echo "make lint       check the style with ruff, the types with mypy"
+	@echo "make fork URL=https://github.com/me/mine   let every file name your repository instead of this one"
 	@echo "make clean      remove what was built; the environment stays"
 
 # --- the environment: a stamp remembers what was installed, so a second run installs nothing
@@ -71,6 +72,9 @@ notebooks: $(VENV)/installed
 lint: $(VENV)/installed
 	$(BIN)/ruff check
 	$(BIN)/mypy
+
+fork: $(VENV)/installed
+	$(BIN)/python tools/fork.py $(URL)
 
 clean:
 	rm -rf book/_build dist build .pytest_cache .ruff_cache .mypy_cache

@@ -22,7 +22,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from fourierqk.site import fingerprint
 
-__all__ = ["build", "changes", "main"]
+__all__ = ["as_file", "build", "changes", "identify", "main"]
 
 ROOT = Path(__file__).resolve().parents[1]
 SETUP = '''\
@@ -56,9 +56,14 @@ def build(catalogue: Catalogue, doc: str) -> nbformat.NotebookNode:
             cells.append(new_markdown_cell(text))
     if notes := flatten.endnotes():
         cells.append(new_markdown_cell(notes))
-    for i, cell in enumerate(cells):  # stable, so that an unchanged chapter gives the same bytes
-        cell.id = hashlib.sha256(f"{i} {cell.cell_type} {cell.source}".encode()).hexdigest()[:12]
+    identify(cells)
     return new_notebook(cells=cells, metadata=header())
+
+
+def identify(cells: list[nbformat.NotebookNode]) -> None:
+    """Name the cells by what they say: an unchanged chapter gives the same bytes."""
+    for i, cell in enumerate(cells):
+        cell.id = hashlib.sha256(f"{i} {cell.cell_type} {cell.source}".encode()).hexdigest()[:12]
 
 
 def header() -> dict:
@@ -149,6 +154,11 @@ def _as_text(notebook: nbformat.NotebookNode) -> list[str]:
     return lines
 
 
+def as_file(notebook: nbformat.NotebookNode) -> str:
+    """What stands in the committed file."""
+    return nbformat.writes(notebook, indent=1) + "\n"
+
+
 def write(catalogue: Catalogue, doc: str) -> str:
     """Write one notebook; returns what was done."""
     path, stamp = catalogue.book / f"{doc}.ipynb", catalogue.book / "_build" / "notebooks" / f"{doc}.stamp"
@@ -159,7 +169,7 @@ def write(catalogue: Catalogue, doc: str) -> str:
     fresh = stamp.exists() and stamp.read_text() == key and reuse(notebook, path)
     if not fresh:
         execute(notebook, path.parent)
-    text = nbformat.writes(notebook, indent=1) + "\n"
+    text = as_file(notebook)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
     stamp.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""The book's Sphinx extensions: live pages, and chapters executed together."""
+"""The book's Sphinx extensions: live pages, chapters executed together, what the web is told of a page."""
+from fourierqk.site.addresses import pages
 from fourierqk.site.sources import fingerprint
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "pages"]

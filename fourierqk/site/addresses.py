@@ -1,0 +1,9 @@
+"""Where a book is on the web, by the address of its repository."""
+__all__ = ["pages"]
+
+
+def pages(repository: str) -> str:
+    """Where GitHub Pages serves the book of a repository, `https://github.com/OWNER/NAME`; it ends with a slash."""
+    owner, name = repository.rstrip("/").split("/")[-2:]
+    host = f"{owner.lower()}.github.io"
+    return f"https://{host}/" if name.lower() == host else f"https://{host}/{name}/"
