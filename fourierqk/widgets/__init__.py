@@ -17,9 +17,10 @@ MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are m
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site.pages for the kernels of a book build
 
 WIDGETS = {  # class -> the name of its module and of its script
-    "FilterDesigner": "filter_designer", "FutureEditor": "future_editor", "GapBench": "gap_bench",
-    "HalfKernel": "half_kernel", "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler",
-    "RhythmFinder": "rhythm_finder", "SeedBench": "seed_bench", "TokenRing": "token_ring",
+    "DFTExplorer": "dft_explorer", "FilterDesigner": "filter_designer", "FutureEditor": "future_editor",
+    "GapBench": "gap_bench", "HalfKernel": "half_kernel", "InfluenceMap": "influence_map",
+    "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder", "SeedBench": "seed_bench",
+    "TokenRing": "token_ring",
 }  # fmt: skip
 CARRIES = {"future_editor": "future"}  # script -> the folder of the records that it computes with
 TOLD = ("vocab", "model", "filter", "weights", "losses", "floor")  # of such a record, to the page

@@ -55,9 +55,17 @@ const KEYS = { "data-lm-suppress-shortcuts": "true" };
 // Every control: {node, show(value)}; `change(value)` is called with what the reader chose. Labels wrap their input,
 // so that no ids are needed and any number of instances can share a page.
 function menu(label, options, change) {
-  const select = element("select", KEYS, ...Object.entries(options).map(([value, text]) => element("option", { value }, text)));
+  const select = element("select", KEYS);
+  let held = "";
+  const fill = (choices) => { // only when they differ, since a new list closes one that is open
+    if (JSON.stringify(choices) === held) return;
+    held = JSON.stringify(choices);
+    select.replaceChildren(...Object.entries(choices).map(([value, text]) => element("option", { value }, text)));
+  };
+  fill(options);
   select.addEventListener("change", () => change(select.value));
-  return { node: element("label", { className: "fqk-control" }, element("span", {}, label), select), show: (v) => { select.value = v; } };
+  const node = element("label", { className: "fqk-control" }, element("span", {}, label), select);
+  return { node, fill, show: (v) => { select.value = v; } };
 }
 
 // A slider with a number field beside it for exact values. to/from map a value to the slider's own scale; say(value)
@@ -122,7 +130,7 @@ function uniform(seed) {
 
 // ---------------------------------------------------------------- one panel on a canvas
 // plot = {title, xlabel, ylabel, x: {min, max, ticks, map?}, y: {min, max, ticks}, top?: ticks, toplabel?, foot?,
-// paint(g, X, Y, theme, box), read(x) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
+// paint(g, X, Y, theme, box), read?(x) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
 // press(x, y): where the reader presses and drags, also when the drag leaves the panel.
 class Panel {
   constructor(height, press) {
@@ -133,10 +141,10 @@ class Panel {
     const point = (e) => {
       const held = press && this.canvas.hasPointerCapture(e.pointerId);
       const x = this.valueAt(e.clientX, e.clientY, held);
-      this.tip.hidden = x === null;
+      this.tip.hidden = x === null || !this.plot.read;
       if (x === null) return;
       if (held) press(x, this.heightAt(e.clientY));
-      this.tip.textContent = this.plot.read(x);
+      this.tip.textContent = this.plot.read?.(x);
     };
     this.canvas.addEventListener("pointerdown", (e) => {
       if (press && e.button === 0 && this.valueAt(e.clientX, e.clientY) !== null) this.canvas.setPointerCapture(e.pointerId);
@@ -171,8 +179,8 @@ class Panel {
     const g = canvas.getContext("2d");
     g.setTransform(dpr, 0, 0, dpr, 0, 0);
     g.clearRect(0, 0, w, h);
-    const top = plot.top ? 54 : 28, left = 50, foot = plot.foot || 0;
-    const box = (this.box = { left, top, width: w - left - 12, height: h - top - foot - 42 });
+    const { left, top, right, bottom } = this.margins(plot);
+    const box = (this.box = { left, top, width: w - left - right, height: h - top - bottom });
     const { min, max, map = (v) => v } = plot.x;
     const X = (v) => box.left + ((map(v) - map(min)) / (map(max) - map(min))) * box.width;
     const Y = (v) => box.top + (1 - (v - plot.y.min) / (plot.y.max - plot.y.min)) * box.height;
@@ -180,6 +188,10 @@ class Panel {
     g.save();
     plot.paint(g, X, Y, theme, box);
     g.restore();
+  }
+
+  margins({ top, foot = 0 }) {
+    return { left: 50, top: top ? 54 : 28, right: 12, bottom: foot + 42 };
   }
 
   axes(g, plot, theme, box, X, Y, w, h) {
@@ -204,6 +216,19 @@ class Panel {
     if (plot.toplabel) text(plot.toplabel, box.left, box.top - 18, "left", "bottom");
     g.strokeStyle = theme.frame;
     g.strokeRect(box.left + 0.5, box.top + 0.5, box.width, box.height);
+  }
+}
+
+// A panel that has a title and no axes.
+class Bare extends Panel {
+  margins() { return { left: 12, top: 28, right: 12, bottom: 6 }; }
+
+  axes(g, plot, theme, box) {
+    g.font = `600 13px ${theme.font}`;
+    g.fillStyle = theme.fg;
+    g.textAlign = "left";
+    g.textBaseline = "top";
+    g.fillText(plot.title, box.left, 6);
   }
 }
 

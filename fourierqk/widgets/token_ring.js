@@ -37,8 +37,8 @@ function sentence(s) {
 const colour = (way, theme) => ({ past: theme.past, "cut off": theme.muted }[way] || theme.future);
 const LOUDEST = (REACH + 1) / 10;
 
-// A panel without axes, read by angle.
-class Circle extends Panel {
+// Read by angle.
+class Circle extends Bare {
   valueAt(clientX, clientY, held) {
     const { x, y, radius } = this.circle, at = this.canvas.getBoundingClientRect();
     const dx = clientX - at.left - x, dy = clientY - at.top - y;
@@ -47,14 +47,9 @@ class Circle extends Panel {
     return place;
   }
 
-  axes(g, plot, theme, box) {
-    const radius = Math.min(box.width, box.height) / 2 - 6;
-    this.circle = { x: box.left + box.width / 2 - 19, y: box.top + box.height / 2 + 14, radius };
-    g.font = `600 13px ${theme.font}`;
-    g.fillStyle = theme.fg;
-    g.textAlign = "left";
-    g.textBaseline = "top";
-    g.fillText(plot.title, 12, 6);
+  get circle() {
+    const { left, top, width, height } = this.box;
+    return { x: left + width / 2, y: top + height / 2, radius: Math.min(width, height) / 2 - 20 };
   }
 }
 
