@@ -1,6 +1,6 @@
-"""What holds for every widget: Reset, and a value that is not taken is refused in words."""
+"""What holds for every widget: Reset, a refusal in words of what is not taken, room for two on a phone and a screen."""
 import pytest
-from viewing import alone
+from viewing import address, alone
 
 from fourierqk import widgets
 
@@ -61,3 +61,24 @@ def test_a_text_that_is_too_short_is_refused(live, name):
         live.get_by_role("button", name="Reset").click()
         live.clock.run_for(50)
         assert live.get_by_role("alert").count() == 0
+
+
+@each
+def test_a_script_of_its_own_is_small(name):
+    assert len(widgets.source(f"{widgets.WIDGETS[name]}.js").encode()) <= 30_000
+
+
+@each
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_two_on_a_page_fit_the_screen_and_a_phone_shows_the_plot_first(browser, name, width, scheme):
+    looks = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    with alone(browser, getattr(widgets, name)(), **looks) as page:
+        page.add_style_tag(content=widgets.source("widgets.css") + ":root { color-scheme: light dark; }")
+        second = "(a) => import(a).then((m) => m.default.render({ model, el: document.body }))"
+        page.evaluate(second, address(widgets.WIDGETS[name]))
+        page.clock.run_for(600)
+        assert page.locator(".fqk-widget").count() == 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        plot = page.get_by_role("img").first.bounding_box()
+        control = page.locator("input, select").first.bounding_box()
+        assert plot["width"] > 0 and (width > 390 or plot["y"] < control["y"])

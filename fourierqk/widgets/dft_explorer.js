@@ -192,7 +192,7 @@ function explorer(model, change) {
     length: slider("Length", { min: 2, max: LONGEST, step: 1, fieldStep: 1, say: (v) => `${v} tokens`, note: () => "tokens are heard" }, whole("length")),
     window: menu("Window", Object.fromEntries(Object.entries(WINDOWS).map(([key, w]) => [key, w.name])), set("window")),
     zeros: slider("Zeros appended", { min: 0, max: ZEROS, step: 1, fieldStep: 1, say: (v) => `${v} zeros`, note: (v) => (v ? "more points of one curve" : "none") }, whole("zeros")),
-    text: textbox("A line of text", LONGEST, (v) => { if (Array.from(v).length > 1) change("text", v); }),
+    text: textbox("A line of text", { shortest: 2, longest: LONGEST }, set("text")),
   };
   const panels = { walk: new Bare(250), spectrum: new Panel(250, drag), line: new Line(80, (t) => change("letter", Array.from(model.get("text"))[t])) };
   controls.frequency.node.classList.add("fqk-main");
