@@ -16,7 +16,7 @@ import jupytext
 import notebooks
 import pytest
 from catalogue import Catalogue
-from flatten import INLINE, find_fence
+from flatten import CHOICE, INLINE, find_fence
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = Catalogue(ROOT)
@@ -141,6 +141,53 @@ def test_no_measured_number_is_typed_into_prose(doc):
     """Measured numbers come from a cell or claims.json. A number that was chosen, not measured, is written as $0.5$."""
     sources = [cell.source for cell in cells(doc) if cell.cell_type == "markdown"]
     assert [number for source in sources for number in typed_numbers(source)] == []
+
+
+# --- predictions
+
+
+def sections(doc: str) -> Iterator[list]:
+    """The chapter's sections, each a list of what stands in it: fences and cells of code, in order."""
+    found: list = []
+    for cell in cells(doc):
+        if cell.cell_type == "code":
+            found.append(cell)
+            continue
+        lines, i = cell.source.split("\n"), 0
+        while i < len(lines):
+            if fence := find_fence(lines, i):
+                found.append(fence[0])
+            elif lines[i].startswith("#"):
+                yield found
+                found = []
+            i = fence[1] if fence else i + 1
+    yield found
+
+
+def titled(part, title: str) -> bool:
+    return getattr(part, "name", None) == "admonition" and part.argument == title
+
+
+PREDICTIONS = [
+    pytest.param(section[i:], id=f"{doc}: {section[i].body[:40]}")
+    for doc in BOOK.chapters
+    for section in sections(doc)
+    for i in range(len(section))
+    if titled(section[i], "Predict")
+]
+
+
+@pytest.mark.parametrize("parts", PREDICTIONS)
+def test_a_prediction_has_choices_and_its_answer_below(parts):
+    """The page veils what stands between the two, and an answer in another section would leave the result open."""
+    choices = CHOICE.findall(parts[0].body)
+    assert 3 <= len(choices) <= 4 and choices.count("- [x] ") == 1
+    answer = next((part for part in parts[1:] if titled(part, "Answer") or titled(part, "Predict")), None)
+    assert answer and titled(answer, "Answer") and "dropdown" in answer.options["class"]
+
+
+def test_most_chapters_ask_for_a_prediction():
+    assert len(PREDICTIONS) >= 20
 
 
 # --- exercises

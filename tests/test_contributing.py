@@ -27,7 +27,7 @@ def test_a_name_is_in_the_place_that_is_said(name: str, place: str):
 
 
 def test_the_guide_names_what_can_be_added():
-    kinds = {"filter", "system", "chapter", "exercise", "widget", "claim of the paper"}
+    kinds = {"filter", "system", "chapter", "exercise", "prediction", "widget", "claim of the paper"}
     assert {*re.findall(r"^## Adding an? (.+)$", CONTRIBUTING, re.MULTILINE)} == kinds
     assert len(PLACES) > 15 and len(WITHIN) > 7
 

@@ -32,6 +32,7 @@ INLINE = re.compile(
     """,
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
+CHOICE = re.compile(r"^- \[[ x]\] ", re.MULTILINE)  # of a prediction; which one is right, its answer says
 ADMONITIONS = ("note", "tip", "warning", "important", "hint", "seealso", "caution", "attention")
 CODE_ROLES = ("code", "kbd", "class", "func", "meth", "mod", "py:class", "py:func", "py:meth", "py:mod")
 
@@ -141,7 +142,7 @@ class Flattener:
         return handlers[fence.name](fence)
 
     def admonition(self, title: str, body: str, options: dict[str, str]) -> str:
-        title, body = self.inline(title), self.text(body)
+        title, body = self.inline(title), self.text(CHOICE.sub("- ", body))
         if "dropdown" in options.get("class", ""):
             return f"\n<details><summary>{title}</summary>\n\n{body}\n\n</details>\n"
         # JupyterLab cuts formulas out before it reads Markdown: one that spans lines would keep the quote marks.

@@ -105,7 +105,7 @@ def _copy_assets(app: Sphinx) -> None:
     for name in widgets.WIDGETS.values():
         (out / f"{name}.js").write_text(_classic(name), "utf8")
     shutil.copy(PACKAGE / "widgets" / "widgets.css", out)
-    for name in ("site.js", "site.css"):
+    for name in ("site.js", "predict.js", "site.css"):
         shutil.copy(PACKAGE / "site" / name, out)
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", out)
     offline = "sphinx-mathjax-offline"
@@ -166,7 +166,8 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_config_value("fourierqk_sources", "", "env", str)
     app.add_css_file("fourierqk/widgets.css")
     app.add_css_file("fourierqk/site.css")
-    app.add_js_file("fourierqk/site.js", loading_method="defer")
+    for script in ("site.js", "predict.js"):
+        app.add_js_file(f"fourierqk/{script}", loading_method="defer")
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _copy_assets)
     app.setup_extension("sphinx.ext.autodoc")
