@@ -1,4 +1,5 @@
 """Predictions: what follows is veiled until a choice is made, by mouse or key, and is open without JavaScript."""
+
 from pathlib import Path
 
 import pytest
@@ -7,12 +8,13 @@ from viewing import opened
 import fourierqk.site
 
 SITE = Path(fourierqk.site.__file__).parent
-BODY = """
+CHOICE = '<li class="task-list-item"><p><input class="task-list-item-checkbox" {} type="checkbox"> {}</p></li>'
+BODY = f"""
 <div class="tip admonition"><p class="admonition-title">Predict</p><p>Does it hear ahead?</p>
 <ul class="contains-task-list simple">
-<li class="task-list-item"><p><input class="task-list-item-checkbox" disabled type="checkbox"> Yes, <em>always</em></p></li>
-<li class="task-list-item"><p><input class="task-list-item-checkbox" checked disabled type="checkbox"> No</p></li>
-<li class="task-list-item"><p><input class="task-list-item-checkbox" disabled type="checkbox"> Now and then</p></li>
+{CHOICE.format("disabled", "Yes, <em>always</em>")}
+{CHOICE.format("checked disabled", "No")}
+{CHOICE.format("disabled", "Now and then")}
 </ul></div>
 <p id="result">It does not. <a href="#x">more</a></p><div><p id="x">deep</p></div>
 <div class="dropdown admonition"><p class="admonition-title">Answer</p><p>Because.</p></div>
@@ -35,7 +37,8 @@ def page_of(browser, tmp_path):
     return open_it
 
 
-VEILED = "[...document.querySelectorAll('.fqk-veiled')].filter((n) => n.inert && getComputedStyle(n).filter !== 'none').length"
+VEILED = """[...document.querySelectorAll('.fqk-veiled')]
+    .filter((node) => node.inert && getComputedStyle(node).filter !== 'none').length"""
 
 
 def test_a_result_is_veiled_until_a_choice_is_made_by_key(page_of):
@@ -47,7 +50,8 @@ def test_a_result_is_veiled_until_a_choice_is_made_by_key(page_of):
         assert page.evaluate("getComputedStyle(document.querySelector('#after')).filter") == "none"
         assert page.get_by_role("status").inner_text() == "What follows is veiled until you choose."
         choices = page.get_by_role("radiogroup", name="Your prediction").get_by_role("radio")
-        assert [c.evaluate("c => c.labels[0].textContent") for c in choices.all()] == ["Yes, always", "No", "Now and then"]
+        said = [choice.evaluate("node => node.labels[0].textContent") for choice in choices.all()]
+        assert said == ["Yes, always", "No", "Now and then"]
         page.keyboard.press("Tab")  # what is veiled is no stop on the way
         assert page.evaluate("document.activeElement.type") == "radio"
         page.keyboard.press("Space")
