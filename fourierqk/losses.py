@@ -258,7 +258,7 @@ def excess(loss: Loss, corpus: Corpus) -> Difference:
 def _oracle(corpus: Corpus, where: Scored | None) -> Tensor:
     """What the best possible predictor pays for what was scored -> (windows,) float64."""
     if corpus.oracle is None:
-        raise ValueError(f"the corpus {corpus.name!r} has no known entropy, hence no floor: use verse()")
+        raise ValueError(f"{corpus.name!r} has no known entropy, hence no floor: use verse(), metre() or a task()")
     if where is None or where.text != corpus.name:
         raise ValueError(f"a loss on {where.text if where else 'no text'!r} has no floor on {corpus.name!r}")
     starts, *_ = _windows(corpus, where.windows, where.length, where.seed)

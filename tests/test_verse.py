@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from fourierqk.data.corpus import verse
-from fourierqk.data.grammar import VERSE, Choice, Grammar, Oracle, entropy_rate, write
+from fourierqk.data.corpus import metre, verse
+from fourierqk.data.grammar import METRE, VERSE, Choice, Grammar, Oracle, entropy_rate, write
 from fourierqk.model import GPTConfig, filter_parameters
 from fourierqk.zoo import SYSTEMS, build
 
@@ -61,7 +61,7 @@ def nats(choices: list[Choice]) -> float:
     return -math.fsum(math.log(c.p) for c in choices)
 
 
-@pytest.mark.parametrize("g", [TINY, VERSE], ids=["tiny", "verse"])
+@pytest.mark.parametrize("g", [TINY, VERSE, METRE], ids=["tiny", "verse", "metre"])
 @pytest.mark.parametrize("seed", range(5))
 def test_a_text_parses_back_to_the_choices_that_made_it_and_to_nothing_else(g, seed):
     made = write(g, 2000, seed)
@@ -85,7 +85,7 @@ def test_the_oracle_equals_brute_force_on_the_verse_itself():
         assert got[n - 1].item() == pytest.approx(-math.log(prefix_probability(VERSE, text[:n])), rel=1e-12)
 
 
-@pytest.mark.parametrize("g", [TINY, VERSE], ids=["tiny", "verse"])
+@pytest.mark.parametrize("g", [TINY, VERSE, METRE], ids=["tiny", "verse", "metre"])
 def test_over_whole_units_the_oracle_pays_what_the_choices_cost(g):
     made = write(g, 3000, "whole")
     got = Oracle(g).nats(spell(made))
@@ -126,7 +126,7 @@ def test_entropy_rates_in_closed_form():
     assert entropy_rate(grammar(s="h:.5>s t:.5>s", t="x:1>s")) == pytest.approx(math.log(2), rel=1e-14)
 
 
-@pytest.mark.parametrize("g", [TINY, VERSE], ids=["tiny", "verse"])
+@pytest.mark.parametrize("g", [TINY, VERSE, METRE], ids=["tiny", "verse", "metre"])
 def test_empirical_entropy_meets_the_exact_rate_within_four_standard_errors(g):
     cost, size = [], []
     for seed in range(40):
@@ -233,3 +233,12 @@ OPENING = "MAUD: sodabon tovebon,\nsonega soliko soloko\n"  # pinned: the same o
 def test_a_grammar_that_makes_no_sense_is_refused(rules, message):
     with pytest.raises(ValueError, match=message):
         Grammar("s", rules)
+
+
+def test_every_word_line_and_speech_of_metre_has_one_length():
+    corpus = metre()
+    text = corpus.decode(corpus.val)
+    assert all((c == "\n") == (i % 21 == 20) for i, c in enumerate(text))
+    assert all((c in " \n") == (i % 7 == 6) for i, c in enumerate(text))
+    assert {text[i : i + 5] for i in range(0, len(text), 84)} == {"BASIL", "CLARA", "EDITH", "RUFUS"}
+    assert text.count(":") * 84 == len(text)

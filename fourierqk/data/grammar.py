@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Choice", "Grammar", "Oracle", "VERSE", "entropy_rate", "write"]
+__all__ = ["Choice", "Grammar", "METRE", "Oracle", "VERSE", "entropy_rate", "write"]
 
 State = Hashable
 
@@ -191,7 +191,7 @@ class Oracle:
 _FIRST = {"EDNA": "ma mi".split(), "IVOR": "ra re".split(), "MAUD": "sa so".split(), "RUTH": "te to".split()}
 _SECOND = "na ne li lo da du vi ve".split()
 _THIRD = "ka ko pe pi bon bu ga e".split()  # 2 letters on average: units nest with a small spread
-_FIRST_STOPS = [(",", 0.7), ("!", 0.3)]
+_STOPS = [(",", 0.7), ("!", 0.3)]  # behind the first line
 _LAST_STOPS = [(".", 0.7), ("?", 0.3)]
 _FAVOUR = 4  # a speaker takes each syllable of its own this many times as often as one of another's
 
@@ -203,8 +203,8 @@ def _uniform(texts: Iterable[str]) -> Shares:
     return [(t, 1 / len(texts)) for t in texts]
 
 
-def _favoured(who: str) -> Shares:
-    weights = {t: _FAVOUR if owner == who else 1 for owner, own in _FIRST.items() for t in own}
+def _favoured(who: str, first: Mapping[str, list[str]]) -> Shares:
+    weights = {t: _FAVOUR if owner == who else 1 for owner, own in first.items() for t in own}
     return [(t, w / sum(weights.values())) for t, w in weights.items()]
 
 
@@ -212,28 +212,29 @@ def _vowel(syllable: str) -> str:
     return next(ch for ch in syllable if ch in "aeiou")
 
 
-def _verse() -> Grammar:
+def _verse(first: Mapping[str, list[str]], third: list[str], stops: Shares) -> Grammar:
+    """Speakers with the first syllables of each, third syllables, and what stands behind the first line."""
     rules: dict[State, list[Choice]] = {}
 
     def word(here: tuple, who: str, last: list[Choice]) -> None:
         """A word: two syllables, then one of the choices that end it and say what follows."""
-        rules[here] = [Choice(t, p, (*here, "second")) for t, p in _favoured(who)]
+        rules[here] = [Choice(t, p, (*here, "second")) for t, p in _favoured(who, first)]
         rules[*here, "second"] = [Choice(t, p, (*here, "third")) for t, p in _uniform(_SECOND)]
         rules[*here, "third"] = last
 
     def inner(after: State) -> list[Choice]:
-        return [Choice(t + " ", p, after) for t, p in _uniform(_THIRD)]
+        return [Choice(t + " ", p, after) for t, p in _uniform(third)]
 
     def closing(after: State, stops: Shares) -> list[Choice]:
-        return [Choice(t + stop + "\n", p * q, after) for t, p in _uniform(_THIRD) for stop, q in stops]
+        return [Choice(t + stop + "\n", p * q, after) for t, p in _uniform(third) for stop, q in stops]
 
-    for who in _FIRST:
-        rules["cue", who] = [Choice(f"{s}: ", p, (s, 1, 2)) for s, p in _uniform(s for s in _FIRST if s != who)]
+    for who in first:
+        rules["cue", who] = [Choice(f"{s}: ", p, (s, 1, 2)) for s, p in _uniform(s for s in first if s != who)]
         word((who, 1, 2), who, inner((who, 1, 3)))
-        word((who, 1, 3), who, closing((who, 2, 1), _FIRST_STOPS))
+        word((who, 1, 3), who, closing((who, 2, 1), stops))
         word((who, 2, 1), who, inner((who, 2, 2)))
         word((who, 2, 2), who, inner((who, 2, 3)))
-        word((who, 2, 3), who, [Choice(t + "\n", p, (who, 3, 1, _vowel(t))) for t, p in _uniform(_THIRD)])
+        word((who, 2, 3), who, [Choice(t + "\n", p, (who, 3, 1, _vowel(t))) for t, p in _uniform(third)])
         for rhyme in "aeiou":  # remembered for two lines
             word((who, 3, 1, rhyme), who, inner((who, 3, 2, rhyme)))
             word((who, 3, 2, rhyme), who, inner((who, 3, 3, rhyme)))
@@ -241,7 +242,12 @@ def _verse() -> Grammar:
             word((who, 4, 1, rhyme), who, inner((who, 4, 2, rhyme)))
             word((who, 4, 2, rhyme), who, inner((who, 4, 3, rhyme)))
             word((who, 4, 3, rhyme), who, [Choice(rhyme + stop + "\n", q, ("cue", who)) for stop, q in _LAST_STOPS])
-    return Grammar(("cue", "RUTH"), rules)
+    return Grammar(("cue", [*first][-1]), rules)
 
 
-VERSE = _verse()
+VERSE = _verse(_FIRST, _THIRD, _STOPS)
+
+# The same with every unit of one length: five letters a name, two a syllable, no stop behind the first line. A word
+# takes 7 characters, a line 21, a speech 84, always: if a filter gains by a rhythm, it gains here.
+_NAMES = ("BASIL", "CLARA", "EDITH", "RUFUS")
+METRE = _verse(dict(zip(_NAMES, _FIRST.values(), strict=True)), "ka ko pe pi bo bu ga ge".split(), [("", 1.0)])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fourierqk.checks import check_count, nearest, unknown_name
-from fourierqk.data import Corpus, shakespeare, text, verse
+from fourierqk.data import TASKS, Corpus, metre, shakespeare, task, text, verse
 from fourierqk.records import SCHEMA
 from fourierqk.training import PRESETS, Preset, TrainConfig
 from fourierqk.zoo import SYSTEMS
@@ -134,6 +134,12 @@ HALVES = "shakespeare-halves"  # one half of the held-out text to choose by, the
 RATES = (1e-2, 3e-2, 3e-3)
 CELLS = ((1e-2, 0.0), (3e-3, 0.0), (3e-2, 0.0), (1e-2, 0.1), (1e-3, 0.0), (3e-3, 0.1), (1e-3, 0.1))  # rate, dropout
 RECIPE = {"beta2": 0.99, "lr_end": 0.1}  # of nanoGPT, for small models
+# What has a known answer: one layer, so that a filter along time cannot be replaced by a layer below.
+ANSWERED = ("echo-2", "echo-12", "echo-48", "beat-24", "beat-48", "recall-4", "recall-8", "select-2", "select-4")
+ANSWERING = (
+    "base-dot", "base-rope", "short-conv", "short-conv-rope", "late-key", "late-fourier-rope", "dealt-fourier-rope",
+    "taps-resonator-rope", "sliding-fourier-rope", "prefix-fourier-rope",
+)  # fmt: skip
 # later all causal systems lie together, just above verse's floor
 SHORT: dict[str, Any] = dict(seeds=2, steps=400, eval_every=50)
 # How the first studies were trained, before the baseline was tuned: their records stay until they are made again.
@@ -170,6 +176,15 @@ STUDIES: dict[str, Study] = {
     "race-screen": Study(
         RACED, HALVES, "tiny", seeds=2, first_seed=100, settings=tuple({"lr": lr, **RECIPE} for lr in RATES),
     ),
+    # tasks with known answers; what was expected of them is written down with the records
+    **{
+        f"task-{name}": Study(
+            ANSWERING, name, "tiny", seeds=2, steps=400, batch=8,
+            settings=tuple({"lr": lr, "n_layer": 1, **RECIPE} for lr in RATES),
+        )
+        for name in ANSWERED
+    },
+    "task-metre": Study(ANSWERING, "metre", "tiny", seeds=2, settings=tuple({"lr": lr, **RECIPE} for lr in RATES)),
     "shakespeare-paper": Study((*FIRST, *STARTS), "shakespeare", "paper"),  # for a GPU
 }
 
@@ -193,13 +208,19 @@ def find_preset(name: str) -> Preset:
 
 
 def open_corpus(name: str) -> Corpus:
-    """The text of a name: verse, shakespeare, -words or -halves of it, or a file. ValueError where it is none."""
+    """The text of a name: verse, metre, a task ("echo-12"), shakespeare, -words or -halves of it, or a file.
+
+    ValueError where it is none.
+    """
     known: dict[str, Callable[[], Corpus]] = {
-        "verse": verse, "shakespeare": shakespeare, "shakespeare-words": lambda: shakespeare(level="word"),
+        "verse": verse, "metre": metre,
+        "shakespeare": shakespeare, "shakespeare-words": lambda: shakespeare(level="word"),
         "shakespeare-halves": lambda: shakespeare().halved(),
     }  # fmt: skip
     if name in known:
         return known[name]()
+    if name.partition("-")[0] in TASKS:
+        return task(name)
     if not Path(name).exists():
         meant = nearest(name, [str(path) for path in Path(name).parent.glob("*") if path.is_file()])
         raise ValueError(f"{unknown_name('corpus', name, known)}. It is no file either{meant and ': '}{meant}")
