@@ -174,7 +174,7 @@ STUDIES: dict[str, Study] = {
         settings=({"lr": 1e-3, "dropout": 0.0, "warmup": 100, **RECIPE},),
     ),
     "race-screen": Study(
-        RACED, HALVES, "tiny", seeds=2, first_seed=100, settings=tuple({"lr": lr, **RECIPE} for lr in RATES),
+        RACED, HALVES, "tiny", seeds=2, first_seed=100, settings=tuple({"lr": lr, **RECIPE} for lr in (*RATES, 1e-1)),
     ),
     # tasks with known answers; what was expected of them is written down with the records
     **{
