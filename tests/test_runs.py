@@ -113,6 +113,15 @@ def test_a_study_can_be_changed_by_name():
         find_study("verse-tinny")
 
 
+def test_a_study_tunes_single_systems_by_themselves():
+    own = {"base-rope": {"lr": 0.003, "dropout": 0.2}}
+    study = Study(("base-dot", "base-rope"), "verse", "tiny", seeds=2, settings=({"lr": 0.01}, {"lr": 0.1}), own=own)
+    told = [(r.name, r.size.train.lr, r.size.model["dropout"]) for r in study.runs()]
+    assert told[:3] == [("base-dot-lr=0.01-s0", 0.01, 0.0), ("base-rope-lr=0.01-s0", 0.003, 0.2), (
+        "base-dot-lr=0.1-s0", 0.1, 0.0)]  # fmt: skip
+    assert len(told) == 8 and {lr for name, lr, _ in told if name.startswith("base-rope")} == {0.003}
+
+
 @pytest.mark.parametrize(
     "name, width, tokens", [("fourier-qk-sigma1", 1, 64), ("fourier-qk-from26", 2, 26), ("fourier-qk-from10", 2, 10)]
 )

@@ -1,6 +1,6 @@
 """Studies as data: which systems are trained on which text, at which size, with how many seeds."""
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,8 @@ class Study:
 
     systems: the most telling first. seeds: how many, from first_seed. Instead of the preset's: steps of training,
     eval_every, those between two evaluations, batch, windows a step, and length, tokens a window. settings: further
-    changes to the preset, by name (see `Preset.changed`); each of them makes all runs anew.
+    changes to the preset, by name (see `Preset.changed`); each of them makes all runs anew. own: changes of single
+    systems, each tuned by itself.
     """
 
     systems: tuple[str, ...]
@@ -84,6 +85,7 @@ class Study:
     length: int | None = None
     first_seed: int = 0
     settings: tuple[Mapping[str, Any], ...] = ({},)
+    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def runs(self) -> tuple[Run, ...]:
         """All runs, seed by seed and setting by setting, so that a study cut short compares its systems.
@@ -99,11 +101,15 @@ class Study:
         instead = {"steps": self.steps, "eval_every": self.eval_every, "batch": self.batch, "block_size": self.length}
         size = size.changed(**{name: value for name, value in instead.items() if value is not None})
         return tuple(
-            Run(look_up(s).name, self.corpus, self.preset, size.changed(**setting, seed=seed), self._label(setting))
+            self._run(look_up(s).name, size, setting, seed)
             for seed in range(self.first_seed, self.first_seed + self.seeds)
             for setting in self.settings
             for s in self.systems
         )
+
+    def _run(self, system: str, size: Preset, setting: Mapping[str, Any], seed: int) -> Run:
+        changes = {**setting, **self.own.get(system, {}), "seed": seed}
+        return Run(system, self.corpus, self.preset, size.changed(**changes), self._label(setting))
 
     def _label(self, setting: Mapping[str, Any]) -> str:
         """What tells a setting from the others, as part of a file's name: lr=0.003,dropout=0.1."""
@@ -196,7 +202,7 @@ def find_study(name: str, **changes: Any) -> Study:
     """
     if name not in STUDIES:
         raise ValueError(unknown_name("study", name, STUDIES))
-    given: dict[str, Any] = {"settings": ({},)} if changes.get("preset") is not None else {}
+    given: dict[str, Any] = {"settings": ({},), "own": {}} if changes.get("preset") is not None else {}
     return replace(STUDIES[name], **given | {field: value for field, value in changes.items() if value is not None})
 
 
