@@ -1,4 +1,5 @@
 """Figures: what they draw is the data, and they say what is to be seen, in both senses, on white and on dark."""
+import colorsys
 import json
 from types import SimpleNamespace
 
@@ -56,6 +57,9 @@ FIGURES = {
     "gains": lambda: figures.gains({"mine": DIFFERENCE, "once": ONCE}, {"mine": "causal", "once": "leaks"}),
     "forest": lambda: figures.forest({"mine": [shown("ordered", -0.9, False), shown("honest", 0.2)],
                                       "theirs": [shown("ordered", -0.1), shown("honest", -0.2)]}),
+    "two_losses": lambda: figures.two_losses(
+        {"mine": (0.2, 1.1), "theirs": (0.8, 0.85)}, {"mine": "leaks", "theirs": "causal"}, floor=0.79
+    ),
     "scatter": lambda: figures.scatter(
         {"mine": (7.5, 0.01), "theirs": (4.2, 2.5)}, {"mine": "causal", "theirs": "leaks"},
         "shuffled gap (nats per token)", "honest minus ordered loss (nats per token)", marks=(2, 4),
@@ -135,14 +139,33 @@ def test_marks_and_words_stand_out_on_white_and_on_dark():
     assert contrast(draw.TEXT, "#ffffff") >= 4.5 and contrast(draw.TEXT, "#121212") >= 4
 
 
-def test_colour_blind_eyes_tell_the_systems_apart():
+def test_a_dark_page_gets_lighter_colours():
+    """4.5 on dark for all that a figure draws with, 7 for its words and on white for them."""
+    dark, light = draw.SHADES["dark"], draw.SHADES["light"]
+    assert {*dark} == {draw.TEXT, draw.PAST, draw.FUTURE, draw.BASELINE, *draw.CATEGORIES}
+    assert all(contrast(other, "#121212") >= 4.5 for other in dark.values())
+    assert contrast(dark[draw.TEXT], "#121212") >= 7 and contrast(light[draw.TEXT], "#ffffff") >= 7
+    assert not {*dark} & {*dark.values()} | {*light} & {*light.values()}  # put in place one after the other
+
+
+def hues(colour: str) -> float:
+    return 360 * colorsys.rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]
+
+
+def test_red_blue_and_grey_are_kept_for_future_past_and_baseline():
+    for colour in draw.CATEGORIES:
+        assert 15 < hues(colour) < 190 or 260 < hues(colour) < 345, colour
+
+
+@pytest.mark.parametrize("shades", [{}, draw.SHADES["dark"]], ids=["as they are", "dark"])
+def test_colour_blind_eyes_tell_the_systems_apart(shades):
     """CIELAB distances of over 20, for normal sight and two kinds of colour blindness (Machado et al. 2009)."""
     deuteranopia = [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
     protanopia = [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
     xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
     for eyes in (np.eye(3), deuteranopia, protanopia):
         lab = []
-        for colour in (draw.BASELINE, *draw.CATEGORIES):
+        for colour in (shades.get(c, c) for c in (draw.BASELINE, *draw.CATEGORIES)):
             c = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
             c = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
             x, y, z = np.cbrt(xyz @ np.clip(eyes @ c, 0, 1) / [0.9505, 1, 1.089])
@@ -241,6 +264,12 @@ def test_long_lines_keep_their_peaks():
     assert max(fig.data[0].y) == 7 and min(fig.data[0].y) == -3 and len(fig.to_json()) < 60_000
 
 
+def test_bins_are_stems_from_zero():
+    trace = figures.spectrum(RNG.normal(size=32)).data[0]
+    assert trace.mode == "markers" and set(trace.error_y.array) == {0}
+    assert list(trace.error_y.arrayminus) == list(trace.y)
+
+
 @pytest.mark.parametrize("n", [64, 63])
 def test_a_spectrum_keeps_parsevals_account(n):
     """The powers of all bins, positive and negative, add to the energy."""
@@ -266,7 +295,7 @@ def test_the_spectrum_of_a_text_is_drawn_as_it_is():
         f, power = points(trace)
         np.testing.assert_allclose(f, s.freq[1:], rtol=1e-3)
         np.testing.assert_allclose(power, s.relative[1:], atol=2e-4 * power.max())
-    assert fig.layout.xaxis.type == "log" and list(fig.layout.xaxis.ticktext) == ["1/4", "1/16", "1/64"]
+    assert fig.layout.xaxis.type == "log" and list(fig.layout.xaxis.ticktext) == ["1/2", "1/4", "1/16", "1/64"]
     assert fig.layout.annotations[0].x == pytest.approx(np.log10(1 / 5)) and fig.layout.shapes[-1].x0 == 1 / 5
     alt = fig.layout.meta["alt"]
     assert "its strongest peaks at periods of 4.92, 2.46 tokens" in alt and "shuffled" in alt and "without peaks" in alt
@@ -322,8 +351,8 @@ def test_the_audit_draws_past_blue_future_red_and_the_diagonal():
     fig = figures.audit(leaky())
     z = np.array(fig.data[0].z, dtype=float)
     colour = dict(fig.data[0].colorscale)
-    assert colour[0.0] == figures.FUTURE and colour[1.0] == figures.PAST
-    assert z[0, 0] == 1 and z[2, 5] == pytest.approx(-0.5) and z[6, 1] == pytest.approx(4 / 6, abs=1e-3)
+    assert colour[0.0] == figures.PAST and colour[1.0] == figures.FUTURE
+    assert z[0, 0] == -1 and z[2, 5] == pytest.approx(0.5) and z[6, 1] == pytest.approx(-4 / 6, abs=1e-3)
     assert np.count_nonzero(z) == 10
     assert list(fig.data[1].x) == list(fig.data[1].y) == [-0.5, 7.5]
     assert "leaks" in fig.layout.meta["alt"] and "future token is 0.001" in fig.layout.meta["alt"]
@@ -333,14 +362,14 @@ def test_an_audit_without_a_leak_says_so():
     for influence in (torch.eye(4), torch.zeros(4, 4), torch.ones(1, 1)):
         fig = figures.audit(SimpleNamespace(influence=influence, verdict="causal"))
         assert "no future token moves an output" in fig.layout.meta["alt"]
-        assert (np.array(fig.data[0].z, dtype=float) >= 0).all()
+        assert (np.array(fig.data[0].z, dtype=float) <= 0).all()
 
 
 def test_tokens_that_the_audit_did_not_try_stay_blank():
     influence = torch.eye(4)
     influence[:, 1] = torch.nan
     fig = figures.audit(SimpleNamespace(influence=influence, verdict="causal"))
-    assert [row[1] for row in fig.data[0].z] == [None] * 4 and fig.data[0].z[2][2] == 1
+    assert [row[1] for row in fig.data[0].z] == [None] * 4 and fig.data[0].z[2][2] == -1
     assert "any token is 1" in fig.layout.meta["alt"]
 
 
@@ -381,8 +410,9 @@ def test_bad_input_is_explained(act, words):
 
 
 def test_gains_draws_every_seed_its_mean_and_the_interval_it_was_given():
-    seeds, mean, once, lone = FIGURES["gains"]().data
-    assert list(seeds.x) == DIFFERENCE["values"] and list(seeds.y) == ["mine"] * 3
+    fig = FIGURES["gains"]()
+    seeds, mean, once, lone = fig.data
+    assert list(seeds.x) == DIFFERENCE["values"] and [*seeds.y] == [fig.layout.yaxis.tickvals[0]] * 3
     assert list(mean.x) == [-0.02] and list(mean.error_x.array) == pytest.approx([0.025])
     assert list(once.x) == list(lone.x) == [0.4] and lone.error_x.array is None
     assert {mean.marker.color, lone.marker.color} == {draw.PAST, draw.FUTURE}
@@ -396,14 +426,49 @@ def test_forest_draws_red_what_the_future_can_touch():
     assert {causal.marker.color, honest.marker.color} == {draw.PAST} and list(honest.x) == [0.2, -0.2]
     assert list(causal.x) == [-0.1] and list(causal.error_x.array) == pytest.approx([0.05])
     assert list(honest.error_x.array) == pytest.approx([0.05, 0.05])
-    assert np.round(touched.y) == [0] and list(np.round(honest.y)) == [0, 1] and touched.y[0] != honest.y[0]
+    rows = fig.layout.yaxis.tickvals
+    assert [min(range(2), key=lambda i: abs(rows[i] - y)) for y in honest.y] == [0, 1]
+    assert touched.y[0] < rows[0] < honest.y[0]  # the ordered loss above, and neither hides the other
+
+
+def test_forest_says_a_claim_once_and_in_lines_that_a_phone_has_room_for():
+    row = [shown("honest", 0.2)]
+    names = ("a gain, says the paper, of all<br>mine", "a gain, says the paper, of all<br>yours", "b<br>mine")
+    texts = figures.forest(dict.fromkeys(names, row)).layout.yaxis.ticktext
+    assert texts == ("<b>a gain, says the<br>paper, of all</b><br>mine", "yours", "<b>b</b><br>mine")
+
+
+def test_two_losses_are_joined_across_the_floor():
+    fig = FIGURES["two_losses"]()
+    joined, marks = fig.data[:2], fig.data[2:]
+    assert [list(t.x) for t in joined] == [[0.2, 1.1], [0.8, 0.85]]
+    assert [(t.marker.color, t.marker.symbol, list(t.x)) for t in marks] == [
+        (draw.FUTURE, "x", [0.2]), (draw.PAST, "circle-open", [0.8]), (draw.PAST, "circle", [1.1, 0.85]),
+    ]  # fmt: skip
+    assert [y for t in marks[:2] for y in t.y] == list(marks[2].y) == list(fig.layout.yaxis.tickvals)
+    assert fig.layout.shapes[0].x0 == 0.79 and "mine, leaks: ordered 0.2, honest 1.1" in fig.layout.meta["alt"]
+
+
+def test_the_bars_of_one_model_have_one_colour():
+    fig = figures.bars({"fnet, ordered": (1, 0), "fnet, honest": (2, 0), "mine": (1, 0)})
+    first, second, third = fig.data[0].marker.color
+    assert first == second != third
+
+
+def test_ticks_stand_at_the_ends():
+    assert figures.spectrum(np.cos(T)).layout.xaxis.ticktext[-1] == figures.response(BAND).layout.xaxis.ticktext[-1]
+    assert "1/2" in figures.spectrum(np.cos(T)).layout.xaxis.ticktext
+    for n in range(1, 300):
+        places = draw.places(n)["tickvals"]
+        assert places[0] == 0 and places[-1] == n - 1 and len(places) <= 6
+        assert all(b - a > n / 9 for a, b in zip(places, places[1:], strict=False))
 
 
 def test_scatter_and_panels_tell_leaks_from_causal_systems():
     causal, leaks = FIGURES["scatter"]().data
     assert (list(causal.customdata), list(causal.x), list(causal.y)) == (["mine"], [7.5], [0.01])
     assert (list(leaks.customdata), list(leaks.x), list(leaks.y)) == (["theirs"], [4.2], [2.5])
-    assert (list(causal.text), list(leaks.text)) == ([""], ["theirs"])
+    assert [a.text for a in FIGURES["scatter"]().layout.annotations] == ["theirs"]
     assert (causal.marker.color, leaks.marker.color) == (draw.PAST, draw.FUTURE)
     assert causal.marker.symbol != leaks.marker.symbol
     lines = {(t.name, t.xaxis): (t.line.color, list(t.y)) for t in FIGURES["panels"]().data}

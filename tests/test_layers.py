@@ -30,7 +30,7 @@ analysis.phases analysis.kernels analysis.learned analysis
 training.hardware training.presets training.checkpoint training.loop training
 studies.design studies.measurement studies.runs studies.tally studies.pool studies.worker studies.cluster studies
 reckoning.paper reckoning.evidence reckoning.judges reckoning.claims reckoning.race reckoning
-figures.draw figures.signals figures.models figures
+figures.labels figures.draw figures.signals figures.models figures
 widgets widgets.*
 exercises exercises.*
 site.addresses site.sources site.pages site.ahead site

@@ -10,9 +10,10 @@
     history(runs, floor=None)                             ordered (solid) and honest (dotted) loss over steps
     loss_by_position(losses, floor=None)                  loss over the positions of a window
     audit(result)                                         influence map of an `Audit`: past blue, future red
-    bars(values, xlabel=..., ylabel=..., floor=None)      values with their standard errors, side by side
+    bars(values, xlabel=..., floor=None)                  values with their standard errors, side by side
     gains(differences, verdicts)                          differences to the baseline: seeds, mean, interval
     forest(rows)                                          differences of losses, their intervals: a forest plot
+    two_losses(losses, verdicts, floor)                   ordered and honest loss, joined across the floor
     scatter(points, verdicts, xlabel, ylabel, ...)        systems as points: causal ones blue, leaking ones red
     panels(losses, verdicts, base)                        loss by position, a panel a system, beside the baseline's
 
@@ -21,10 +22,21 @@ be seen (computed from the data), and holds few, rounded numbers, so that pages 
 throughout: ``COLOURS``.
 """
 from fourierqk.figures.draw import BASELINE, CATEGORIES, COLOURS, FUTURE, PAST
-from fourierqk.figures.models import audit, bars, forest, gains, history, loss_by_position, panels, scatter
+from fourierqk.figures.models import (
+    audit,
+    bars,
+    forest,
+    gains,
+    history,
+    loss_by_position,
+    panels,
+    scatter,
+    two_losses,
+)  # fmt: skip
 from fourierqk.figures.signals import arrows, heatmap, impulse, response, signals, spectrum, text_spectrum
 
 __all__ = [
     "BASELINE", "CATEGORIES", "COLOURS", "FUTURE", "PAST", "arrows", "audit", "bars", "forest", "gains", "heatmap",
     "history", "impulse", "loss_by_position", "panels", "response", "scatter", "signals", "spectrum", "text_spectrum",
+    "two_losses",
 ]  # fmt: skip

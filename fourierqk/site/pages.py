@@ -70,7 +70,7 @@ class PlotlyFigure:
             )
         template = layout.pop("template", {}).get("layout", {})  # the page brings its own, but for the line colours
         content = {key: data.content[key] for key in ("data", "frames", "config") if data.content.get(key)}
-        content |= {"layout": layout, "colorway": template.get("colorway")}
+        content |= {"layout": layout, "colorway": template.get("colorway"), "shades": template.get("meta")}
         style = f"min-height: {layout.get('height', HEIGHT)}px"
         missing = f"<noscript>{html.escape(alt)}</noscript>"
         return [_island("fqk-figure", content, missing, {"role": "img", "aria-label": alt, "style": style})]
