@@ -132,6 +132,11 @@ def stems(
     )  # fmt: skip
 
 
+def lift_legend(fig: go.Figure) -> None:
+    """Put it above what stands at the head of a plot."""
+    fig.update_layout(legend_y=1 + 26 / (fig.layout.height - 110), margin_t=50)
+
+
 def head(fig: go.Figure, panel: int, words: Sequence[tuple[str, str, float, str]], along: str = "domain") -> None:
     """Words above a panel, wherever on the page it goes: text, colour, place and what of it stands there.
 
@@ -190,13 +195,14 @@ def floor(fig: go.Figure, seen: list[str], level: object | None) -> list[tuple[s
 
 
 def marks(fig: go.Figure, seen: list[str], periods: Sequence[float]) -> None:
-    """Dotted lines at periods in tokens, whatever the scale of the axis."""
+    """Dotted lines at periods in tokens, whatever the scale of the axis, and above them which they are."""
     for p in periods:
         fig.add_vline(1 / p, line=dict(color=TEXT, width=1, dash="dot"))
         x = -np.log10(p) if fig.layout.xaxis.type == "log" else 1 / p  # plotly places texts by exponent, lines by value
-        place = dict(x=x, y=1, yref="paper", xanchor="left", yanchor="top", textangle=-90)
-        fig.add_annotation(text=f"{p:g} tokens", showarrow=False, **place)
+        unit = " tokens" if p == min(periods) else ""  # once, where no other stands to the right
+        head(fig, 1, [(f"{p:g}{unit}", TEXT, x, "left" if unit else "center")], along="x")
     if periods:
+        lift_legend(fig)
         seen.append(f"marked: periods of {', '.join(f'{p:g}' for p in periods)} tokens")
 
 

@@ -195,7 +195,7 @@ def two_losses(losses: Mapping[str, tuple[float, float]], verdicts: Mapping[str,
     the future can expect to stay left of it.
     """
     fig, rows = _rows(LOSS, losses, 30)
-    fig.update_layout(showlegend=True, legend_y=1 + 24 / sum(fig.layout.yaxis.range))  # above what is said of the floor
+    draw.lift_legend(fig.update_layout(showlegend=True))
     for y, pair in zip(rows, losses.values(), strict=True):
         line = dict(color=draw.MIDDLE, width=3)
         fig.add_scatter(x=draw.numbers(np.array(pair)), y=[y, y], mode="lines", line=line, showlegend=False)
