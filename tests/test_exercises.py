@@ -14,7 +14,7 @@ import torch
 from exercise_answers import FUNCTIONS, NUMBERS, OBJECTS, SETS, VECTORS, WORDS, WRONG
 
 from fourierqk import audit, exercises
-from fourierqk.exercises import Refused, arrays, fits, members, number, numeric, reply, vector, whole, word
+from fourierqk.exercises import Numeric, Refused, Span, Whole, arrays, fits, members, number, reply, vector, word
 
 CHECKERS = {
     f"{module.name}.{name}": getattr(importlib.import_module(f"fourierqk.exercises.{module.name}"), name)
@@ -120,11 +120,12 @@ def test_a_near_miss_is_a_miss(name, capsys):
 
 def test_a_number_is_right_or_a_known_mistake_or_neither():
     def judge(answer):
-        return numeric(answer, (8, -8), {64: "that is the variance", (4, 16): "one factor of 2"}, "take the root")
+        wrong = {64: "that is the variance", (4, 16): "one factor of 2", Span(90, math.inf): "far too large"}
+        return Numeric((8, -8), wrong, "take the root").judge(answer)
 
     assert judge(8) is judge(-8.001) is judge(np.float32(8)) is judge(torch.tensor(8)) is judge([8]) is None
     assert judge(64) == "that is the variance" and judge(4) == judge(16.0) == "one factor of 2"
-    assert judge(8.1) == judge(0) == "take the root"
+    assert judge(8.1) == judge(0) == judge(89.9) == "take the root" and judge(1e300) == "far too large"
     for no_number in ("8", [8, 8], {8, 9}, object, True, np.True_, None, 2j, math.nan, math.inf, 10**400):
         with pytest.raises(Refused, match="number is asked for, and .* is none"):
             number(no_number)
@@ -132,7 +133,7 @@ def test_a_number_is_right_or_a_known_mistake_or_neither():
 
 def test_a_count_is_whole_and_nothing_near_it_will_do():
     def judge(answer):
-        return whole(answer, 1000, {999: "one is missing", 32.5: "that is the mean"}, "count again")
+        return Whole(1000, {999: "one is missing", 32.5: "that is the mean"}, "count again").judge(answer)
 
     assert judge(1000) is judge(1000.0) is judge(np.int8(10) * np.int64(100)) is None
     assert judge(999) == "one is missing" and judge(32.5) == "that is the mean"

@@ -78,6 +78,13 @@ def test_page(address, desk, name):
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_a_page_runs_no_checker_and_says_no_such_thing(site, name):
+    text = (site / name).read_text("utf8")
+    assert "No answer yet: replace the dots" not in text
+    assert "#scrollTo=None" not in text, "the notebook lacks an exercise of its page: run `make notebooks`"
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_page_on_a_phone(address, phone, name):
     with tab(phone) as view:
         visit(view.page, f"{address}/{name}")

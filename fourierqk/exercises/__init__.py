@@ -4,24 +4,29 @@ A checker prints what is wrong with an answer, or that it is right. It never rai
 traceback from inside a checker teaches nothing.
 
 A judge compares values, and the form of an answer is no mistake: `number`, `vector`, `members`, `word` and `reply`
-take what NumPy, torch or plain Python call the same thing to one form, and refuse in a sentence what it is not.
+take what NumPy, torch or plain Python call the same thing to one form, and refuse in a sentence what it is not. Where
+an answer is a number or a word, the judge is a rule, plain data: the book's pages judge by the same rules themselves.
 """
 import functools
 import itertools
 import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 __all__ = [
-    "Refused", "arrays", "checker", "fits", "function", "members", "number", "numeric", "reply", "vector", "whole",
-    "word",
+    "Numbers", "Numeric", "Refused", "Rule", "Span", "Whole", "Word", "arrays", "checker", "fits", "function",
+    "members", "number", "reply", "ruled", "vector", "word",
 ]  # fmt: skip
 
-Numbers = float | tuple[float, ...]  # a number, or several that will do alike
+NO_NUMBER = "a number is asked for, and {} is none."
+NOT_WHOLE = "the answer is a whole number, not {}:"
+ABS_TOL = 1e-9  # of a number near zero
+NEAR = 1e-3  # of a number that is no whole one, to a known mistake
 MOST = 10_000  # members of an answer that are looked at: an iterator need not end
 
 
@@ -69,7 +74,7 @@ def _is_stub(answer: object) -> bool:
 def number(answer: Any) -> float:
     """The finite number that an answer is, alone or as the one entry of an array or a list; else Refused."""
     value = _only(answer)
-    refused = Refused(f"a number is asked for, and {_shown(value)} is none.")
+    refused = Refused(NO_NUMBER.format(_shown(value)))
     if isinstance(value, bool | str | bytes):
         raise refused
     try:
@@ -222,22 +227,100 @@ def _shown(answer: Any) -> str:
 # --- right, a known mistake, or neither
 
 
-def numeric(
-    answer: Any, right: Numbers, wrong: Mapping[Any, str], otherwise: str, rel_tol: float = 1e-3
-) -> str | None:
-    """Judge a number: None if it is right, else what is said of the value in `wrong` that it is, or `otherwise`."""
-    got = number(answer)
-    return None if _is_one(got, right, rel_tol) else _known(got, wrong, rel_tol) or otherwise
+class Span(NamedTuple):
+    """All numbers from `low` to `high`."""
+
+    low: float
+    high: float
 
 
-def whole(answer: Any, right: int, wrong: Mapping[Any, str], otherwise: str) -> str | None:
-    """Judge a count: as `numeric`, but it must be a whole number, and nothing near the right one will do."""
-    got = number(answer)
-    if got == right:
-        return None
-    if says := _known(got, wrong, 1e-3 if not got.is_integer() else 0):
-        return says
-    return otherwise if got.is_integer() else f"the answer is a whole number, not {got:g}: {otherwise}"
+Numbers = float | Span | tuple[float, ...]  # a number, a range of them, or several that will do alike
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """What is said of a number: nothing if it is `right`, the text of the one in `wrong` that it is, or `otherwise`."""
+
+    right: Numbers
+    wrong: Mapping[Any, str]  # Numbers -> text
+    otherwise: str
+    rel_tol: float = 1e-3
+
+    def judge(self, answer: Any) -> str | None:
+        got = number(answer)
+        if _is_one(got, self.right, self.rel_tol):
+            return None
+        return _known(got, self.wrong, self.rel_tol) or self.otherwise
+
+    def spoken(self) -> dict[str, Any]:
+        """The rule in plain data: what a page needs to judge as `judge` does."""
+        wrong = [[_plain(values), says] for values, says in self.wrong.items()]
+        return {
+            "kind": "number", "right": _plain(self.right), "wrong": wrong, "otherwise": self.otherwise,
+            "rel_tol": self.rel_tol, "abs_tol": ABS_TOL, "no_number": NO_NUMBER,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What is said of a count: as `Numeric`, but it must be a whole number, and nothing near the right one will do."""
+
+    right: int | Span
+    wrong: Mapping[Any, str]
+    otherwise: str
+
+    def judge(self, answer: Any) -> str | None:
+        got = number(answer)
+        if got.is_integer() and _is_one(got, self.right, 0):
+            return None
+        if says := _known(got, self.wrong, 0 if got.is_integer() else NEAR):
+            return says
+        return self.otherwise if got.is_integer() else f"{NOT_WHOLE.format(f'{got:g}')} {self.otherwise}"
+
+    def spoken(self) -> dict[str, Any]:
+        as_number = Numeric(self.right, self.wrong, self.otherwise, NEAR).spoken()
+        return as_number | {"kind": "whole", "not_whole": NOT_WHOLE}
+
+
+@dataclass(frozen=True)
+class Word:
+    """What is said of one word among those that `says` has: nothing if it is `right`."""
+
+    right: str
+    says: Mapping[str, str]  # every other word -> what is wrong with it
+
+    @property
+    def words(self) -> list[str]:
+        return sorted({self.right, *self.says})
+
+    def judge(self, answer: Any) -> str | None:
+        found = word(answer, self.words)
+        return None if found == self.right else self.says[found]
+
+    def spoken(self) -> dict[str, Any]:
+        return {"kind": "word", "right": self.right, "says": dict(self.says), "words": self.words}
+
+
+Rule = Numeric | Whole | Word
+
+
+def ruled(make: Callable[[], Rule]) -> Callable[[object], None]:
+    """Turn a function that returns a rule into a checker. `checker.rule()` is the rule, for a page without Python."""
+
+    @functools.wraps(make)
+    def judge(answer: Any) -> str | None:
+        return make().judge(answer)
+
+    check = checker(judge)
+    check.rule = make  # type: ignore[attr-defined]
+    return check
+
+
+def _plain(values: Numbers) -> Any:
+    """Numbers as JSON has them: a list of those that will do, or {low, high}, either of which may be null."""
+    if isinstance(values, Span):
+        return {key: v if math.isfinite(v) else None for key, v in values._asdict().items()}
+    return [*values] if isinstance(values, tuple) else [values]
 
 
 def _alike(found: np.ndarray, atol: float, value: object) -> bool:
@@ -246,12 +329,14 @@ def _alike(found: np.ndarray, atol: float, value: object) -> bool:
 
 
 def _known(got: float, wrong: Mapping[Any, str], rel_tol: float) -> str | None:
-    return next((says for value, says in wrong.items() if _is_one(got, value, rel_tol)), None)
+    return next((says for values, says in wrong.items() if _is_one(got, values, rel_tol)), None)
 
 
 def _is_one(got: float, values: Numbers, rel_tol: float) -> bool:
-    values = values if isinstance(values, tuple) else (values,)
-    return any(math.isclose(got, value, rel_tol=rel_tol, abs_tol=1e-9) for value in values)
+    if isinstance(values, Span):
+        return values.low <= got <= values.high
+    several = values if isinstance(values, tuple) else (values,)
+    return any(math.isclose(got, value, rel_tol=rel_tol, abs_tol=ABS_TOL) for value in several)
 
 
 def arrays(got: object, right: object, wrong: Mapping[str, object], otherwise: str, atol: float = 1e-5) -> str | None:

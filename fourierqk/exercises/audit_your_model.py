@@ -1,9 +1,11 @@
 """Checkers of the page on auditing a model of one's own."""
+import math
+
 import torch
 from torch import Tensor
 
 from fourierqk.causality import audit
-from fourierqk.exercises import checker, function, number, whole
+from fourierqk.exercises import Span, Whole, checker, function, ruled
 from fourierqk.specimens import specimen
 
 __all__ = ["exit_status", "long_enough", "wrapped"]
@@ -31,21 +33,23 @@ def wrapped(answer) -> str | None:
         return f"the audit of your function says {verdict!r}, but the model inside is causal."
 
 
-@checker
-def exit_status(answer: int) -> str | None:
+@ruled
+def exit_status() -> Whole:
     """The exit status of an inconclusive audit on the command line: 3."""
     wrong = {
         0: "0 means causal. A doubt must not pass for that.",
         1: "1 means that it leaks. Here, the audit could not tell.",
         2: "2 means that nothing was audited: a file that is not there, a wrong option.",
     }
-    return whole(answer, 3, wrong, "answer with the number that `fourierqk audit` ends with when it cannot tell.")
+    return Whole(3, wrong, "answer with the number that `fourierqk audit` ends with when it cannot tell.")
 
 
-@checker
-def long_enough(answer: int) -> str | None:
+@ruled
+def long_enough() -> Whole:
     """The shortest text in which a segment of 512 tokens is complete: 512."""
-    wrong = {511: "one token is missing: a segment is pooled when all of its 512 tokens are there."}
     short = "a text so short holds no complete segment: nothing is pooled, nothing leaks, and the verdict is causal."
-    long = "that would do, but a shorter text holds a complete segment as well."
-    return whole(answer, 512, wrong, short if number(answer) < 512 else long)
+    wrong = {
+        511: "one token is missing: a segment is pooled when all of its 512 tokens are there.",
+        Span(-math.inf, 511): short,
+    }
+    return Whole(512, wrong, "that would do, but a shorter text holds a complete segment as well.")

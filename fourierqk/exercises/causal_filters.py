@@ -4,20 +4,20 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, fits, number, reply, vector, whole
+from fourierqk.exercises import Numbers, Span, Whole, checker, fits, reply, ruled, vector
 
 __all__ = ["both_late", "in_a_row", "slow_taps", "stop_dc"]
 
 
-@checker
-def in_a_row(answer: int) -> str | None:
+@ruled
+def in_a_row() -> Whole:
     """The taps of one filter that does what filters of 16 and 64 taps do one after the other: 79."""
     wrong = {
         80: "nearly: lag 0 after lag 0 is lag 0 again. What are the smallest and the largest lag?",
         16 * 64: "lags add, they do not multiply: a token is delayed by the first filter, then by the second.",
         78: "that is the largest lag. The lags run from 0 to it.",
     }
-    return whole(answer, 79, wrong, "the lags are 0 to 15 and 0 to 63. Which sums of one of each exist?")
+    return Whole(79, wrong, "the lags are 0 to 15 and 0 to 63. Which sums of one of each exist?")
 
 
 @checker
@@ -37,23 +37,23 @@ def stop_dc(answer) -> str | None:
             return f"DC still passes: the taps sum to {abs(got.sum()):.3g}, not to 0."
 
 
-@checker
-def slow_taps(answer: int) -> str | None:
+@ruled
+def slow_taps() -> Whole:
     """The fewest taps of a half Morlet at one cycle in 64 tokens that hold 99 % of its energy: 112, give or take 2."""
     a = 6 * 64 / (2 * math.pi)
     energy = torch.exp(-((torch.arange(2000, dtype=torch.float64) / a) ** 2))
     held = energy.cumsum(0) / energy.sum()
     least, of_weights = (int((share < 0.99).sum()) + 1 for share in (held, held.sqrt()))
-    taps = number(answer)
-    if taps != int(taps) or taps < 1:
-        return f"taps are counted from 1 in whole numbers, and {taps:.4g} is none."
-    if taps in (64, 128):
-        return "neither one cycle nor two: add up the energy, exp(-t^2 / a^2), until 99 % of it is there."
-    if abs(taps - of_weights) <= 2 or abs(taps - 2.5758 * a) <= 3:
-        return "energy is the square of the weight: exp(-t^2 / a^2), not exp(-t^2 / 2 a^2)."
-    if abs(taps - least) > 2:
-        share = held[min(int(taps), 2000) - 1].item()
-        return f"{int(taps)} taps hold {share:.1%} of the energy. The scale is a = 6 * 64 / (2 pi), about 61 tokens."
+    scale = "The scale is a = 6 * 64 / (2 pi), about 61 tokens."
+    weights = "energy is the square of the weight: exp(-t^2 / a^2), not exp(-t^2 / 2 a^2)."
+    wrong: dict[Numbers, str] = {
+        Span(-math.inf, 0): "taps are counted from 1.",
+        (64, 128): "neither one cycle nor two: add up the energy, exp(-t^2 / a^2), until 99 % of it is there.",
+        Span(of_weights - 2, of_weights + 2): weights,
+        Span(2.5758 * a - 3, 2.5758 * a + 3): weights,
+        Span(1, least - 3): f"so few taps hold less than 99 % of the energy. {scale}",
+    }
+    return Whole(Span(least - 2, least + 2), wrong, f"fewer taps hold 99 % of the energy as well. {scale}")
 
 
 @checker

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, fits, numeric, reply, vector
+from fourierqk.exercises import Numeric, arrays, checker, fits, reply, ruled, vector
 
 __all__ = ["absorb", "delay_angle", "ranks", "surrogate"]
 
@@ -39,8 +39,8 @@ def ranks(answer) -> str | None:
         return "the second is wrong: count the channels that are left after the projection."
 
 
-@checker
-def delay_angle(answer: float) -> str | None:
+@ruled
+def delay_angle() -> Numeric:
     """The angle, in degrees, by which a delay of 3 tokens turns a wave of one cycle in 12 tokens: -90."""
     wrong = {
         90: "right size, wrong sign: a delay turns the arrow back, exp(-2 pi i f s).",
@@ -50,7 +50,7 @@ def delay_angle(answer: float) -> str | None:
         (36, -36): "a delay of 3 is not 3 turns of 12 degrees: it is 3/12 of a whole turn."
     }
     otherwise = "3 tokens are a quarter of a cycle of 12. How many degrees has a quarter turn?"
-    return numeric(answer, (-90, 270), wrong, otherwise)
+    return Numeric((-90, 270), wrong, otherwise)
 
 
 @checker

@@ -4,27 +4,26 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, fits, members, number, numeric, reply
+from fourierqk.exercises import Numeric, Span, arrays, checker, fits, members, reply, ruled
 
 __all__ = ["causal_weights", "guess_loss", "score_scale", "swapped"]
 
 
-@checker
-def guess_loss(answer) -> str | None:
+@ruled
+def guess_loss() -> Numeric:
     """The loss, in nats, of a model that gives each of 32 characters the same probability."""
-    if number(answer) < 0:
-        return "the loss is minus the log of a probability, so it cannot be negative."
     wrong = {
+        Span(-math.inf, -1e-6): "the loss is minus the log of a probability, so it cannot be negative.",
         5: "that is the answer in bits (log2 of 32). A nat uses the natural logarithm.",
         math.log10(32): "that is the logarithm to base 10. A nat uses the natural logarithm.",
         1 / 32: "that is the probability of each character. The loss is minus its logarithm.",
     }
     otherwise = "each character has probability 1/32, and the loss is minus the natural log of that."
-    return numeric(answer, math.log(32), wrong, otherwise, rel_tol=2e-3)
+    return Numeric(math.log(32), wrong, otherwise, rel_tol=2e-3)
 
 
-@checker
-def score_scale(answer) -> str | None:
+@ruled
+def score_scale() -> Numeric:
     """The standard deviation of q . k for 64 independent channels of unit variance."""
     wrong = {
         64: "that is the variance: 64 terms of variance 1. The standard deviation is its root.",
@@ -32,7 +31,7 @@ def score_scale(answer) -> str | None:
         1 / 8: "that is the factor which undoes it. How large is q . k itself?",
     }
     otherwise = "a sum of d independent terms of variance 1 has variance d. Take d = 64, then the root."
-    return numeric(answer, 8, wrong, otherwise)
+    return Numeric(8, wrong, otherwise)
 
 
 @checker

@@ -3,13 +3,13 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import checker, fits, numeric, reply, word
+from fourierqk.exercises import Numeric, Word, checker, fits, reply, ruled
 
 __all__ = ["below_floor", "coin_rate", "which_test"]
 
 
-@checker
-def coin_rate(answer) -> str | None:
+@ruled
+def coin_rate() -> Numeric:
     """The entropy rate, in nats per character, of a text of fair coins that write `ab` or `cd`."""
     wrong = {
         math.log(2): "that is the entropy of one coin. How many characters does a coin write?",
@@ -18,7 +18,7 @@ def coin_rate(answer) -> str | None:
         math.log(4): "that is for four independent letters. Here `b` follows `a` without a choice.",
     }
     otherwise = "divide the nats of one choice by the characters that it writes."
-    return numeric(answer, math.log(2) / 2, wrong, otherwise, rel_tol=1.5e-2)
+    return Numeric(math.log(2) / 2, wrong, otherwise, rel_tol=1.5e-2)
 
 
 @checker
@@ -48,11 +48,11 @@ def _trials():
     yield (hard - 0.01 + 0.04 * d, hard), True, "it misses a model that lies 5 standard errors below, and 4 are enough."
 
 
-@checker
-def which_test(answer) -> str | None:
+@ruled
+def which_test() -> Word:
     """Which of floor, gap and audit can prove a leak on a text of unknown entropy."""
     wrong = {
         "floor": "the floor needs a text whose entropy rate is known. Nobody knows Shakespeare's.",
         "gap": "a leak can make the gap large or small. Look again at the section on the gap.",
     }
-    return wrong.get(word(answer, ("floor", "gap", "audit")))
+    return Word("audit", wrong)

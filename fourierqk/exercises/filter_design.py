@@ -4,7 +4,7 @@ import math
 import torch
 
 from fourierqk.combinators import Unit
-from fourierqk.exercises import checker, numeric
+from fourierqk.exercises import Numeric, checker, ruled
 from fourierqk.filters import Filter, Gaussian
 
 __all__ = ["bell", "heard_as", "word_band"]
@@ -35,17 +35,18 @@ def _centre(found: float) -> str | None:
         1 / 4: "a word of four letters takes five tokens with its space.",
     }
     otherwise = f"the band is centred on {found:.3f} cycles per token. One cycle in five tokens is 1/5."
-    return numeric(found, 1 / 5, wrong, otherwise)
+    return Numeric(1 / 5, wrong, otherwise).judge(found)
 
 
 def _width(found: float) -> str | None:
     wrong = {2: "the centre is right. The width is in cycles per token, too: two bins of 256 are bins(2, 256)."}
     yours = f"yours is {256 * found:.4g} bins of 256."
-    return numeric(found, 2 / 256, wrong, f"the centre is right, the width is not: {yours} Two are bins(2, 256).")
+    otherwise = f"the centre is right, the width is not: {yours} Two are bins(2, 256)."
+    return Numeric(2 / 256, wrong, otherwise).judge(found)
 
 
-@checker
-def bell(answer) -> str | None:
+@ruled
+def bell() -> Numeric:
     """The bandwidth of a Gaussian whose kernel is a wave under a bell of standard deviation 10: 1 / (2 pi 10)."""
     wrong = {
         1 / 10: "narrow in frequency is wide in time, but the factor 2 pi is missing: a cycle is a whole turn.",
@@ -57,11 +58,11 @@ def bell(answer) -> str | None:
         math.sqrt(2) / (4 * math.pi * 10): "you took 10 for the width of |h|^2. It is that of the bell, of h itself.",
     }
     otherwise = "the bell of a band of bandwidth sigma has the standard deviation 1 / (2 pi sigma). Solve for sigma."
-    return numeric(answer, 1 / (2 * math.pi * 10), wrong, otherwise, rel_tol=2e-2)
+    return Numeric(1 / (2 * math.pi * 10), wrong, otherwise, rel_tol=2e-2)
 
 
-@checker
-def heard_as(answer) -> str | None:
+@ruled
+def heard_as() -> Numeric:
     """The frequency at which a wave with a period of 1.25 tokens is heard."""
     wrong = {
         0.8: "that is its own frequency, above Nyquist. Which slower wave has the same values at whole tokens?",
@@ -73,4 +74,4 @@ def heard_as(answer) -> str | None:
         0.5: "that is Nyquist, where it is folded: as far below it as the wave lies above.",
     }
     whole = "Take away whole cycles, to within [-1/2, 1/2]."
-    return numeric(answer, 0.2, wrong, f"a period of 1.25 tokens is 1 / 1.25 cycles per token. {whole}")
+    return Numeric(0.2, wrong, f"a period of 1.25 tokens is 1 / 1.25 cycles per token. {whole}")

@@ -4,14 +4,14 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.causality import audit
-from fourierqk.exercises import arrays, checker, fits, members, reply, whole
+from fourierqk.exercises import Whole, arrays, checker, fits, members, reply, ruled
 from fourierqk.model import GPTConfig, LanguageModel
 
 __all__ = ["allowed", "fewer_weights", "mirror", "past_mix"]
 
 
-@checker
-def mirror(answer: int) -> str | None:
+@ruled
+def mirror() -> Whole:
     """The other token that token 5 of 16 hears after two mixings in a row: 11."""
     wrong = {
         5: "that is the token itself, which it hears too. Which other one?",
@@ -20,11 +20,11 @@ def mirror(answer: int) -> str | None:
         -5: "right, on a ring. Which of the tokens 0 to 15 is it?",
     }
     otherwise = "two DFTs in a row reverse the text round token 0: t becomes -t, counted modulo 16."
-    return whole(answer, 11, wrong, otherwise)
+    return Whole(11, wrong, otherwise)
 
 
-@checker
-def fewer_weights(answer: int) -> str | None:
+@ruled
+def fewer_weights() -> Whole:
     """The weights that two layers of width 64 save without the four square matrices of attention: 32768."""
     wrong = {
         16384: "that is one layer. The model has two.",
@@ -32,7 +32,7 @@ def fewer_weights(answer: int) -> str | None:
         512: "each of the matrices is 64 by 64.",
     }
     which = "for queries, keys, values and output; then times two layers."
-    return whole(answer, 32768, wrong, f"count the square matrices of attention: {which}")
+    return Whole(32768, wrong, f"count the square matrices of attention: {which}")
 
 
 @checker

@@ -4,14 +4,14 @@ import math
 import torch
 
 from fourierqk.combinators import Bank
-from fourierqk.exercises import arrays, checker, fits, numeric, reply, whole
+from fourierqk.exercises import Numeric, Whole, arrays, checker, fits, reply, ruled
 from fourierqk.filters import Gaussian
 
 __all__ = ["bank_scores", "cross_terms", "needed_rate", "same_start"]
 
 
-@checker
-def cross_terms(answer: int) -> str | None:
+@ruled
+def cross_terms() -> Whole:
     """The number of cross terms in the score of eight summed bands: 56."""
     wrong = {
         64: "that is all products. Eight of them pair a band with itself.",
@@ -19,7 +19,7 @@ def cross_terms(answer: int) -> str | None:
         8: "those are the terms of a bank, each band with itself. Count the others.",
     }
     otherwise = "write the score as (sum of 8) . (sum of 8), multiply out, and leave out the products of equal bands."
-    return whole(answer, 56, wrong, otherwise)
+    return Whole(56, wrong, otherwise)
 
 
 @checker
@@ -46,8 +46,8 @@ def bank_scores(answer) -> str | None:
             return says
 
 
-@checker
-def needed_rate(answer: float) -> str | None:
+@ruled
+def needed_rate() -> Numeric:
     """The peak learning rate whose sum is ln(50 / 7), where 3e-4 sums to 0.75."""
     ratio = 50 / 7
     wrong = {
@@ -57,15 +57,15 @@ def needed_rate(answer: float) -> str | None:
         math.log(ratio): "that is how far the logarithm must move. Which peak rate sums to it?",
     }
     otherwise = "the logarithm must move by ln(50 / 7), and the sum of rates is proportional to the peak."
-    return numeric(answer, 3e-4 * math.log(ratio) / 0.75, wrong, otherwise, rel_tol=1e-2)
+    return Numeric(3e-4 * math.log(ratio) / 0.75, wrong, otherwise, rel_tol=1e-2)
 
 
-@checker
-def same_start(answer: int) -> str | None:
+@ruled
+def same_start() -> Whole:
     """The number of different periods in a head whose four bands started alike: 1."""
     wrong = {
         0: "they do move, away from 16 tokens, but do they move apart?",
         4: "what would tell the bands apart? Compare the gradients of two equal bands.",
     }
     otherwise = "swap two bands: the score stays the same. So what are the gradients of two equal bands?"
-    return whole(answer, 1, wrong, otherwise)
+    return Whole(1, wrong, otherwise)

@@ -4,13 +4,13 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, fits, numeric, reply, whole
+from fourierqk.exercises import Numeric, Whole, checker, fits, reply, ruled
 
 __all__ = ["interaction", "late_value", "prefix_scores", "slowest_turn"]
 
 
-@checker
-def slowest_turn(answer: float) -> str | None:
+@ruled
+def slowest_turn() -> Numeric:
     """After how many tokens the slowest pair of 32 channels has turned once: 2 pi 10000^(15/16)."""
     wrong = {
         10000 ** (15 / 16): "that many tokens make one radian. A whole turn has 2 pi.",
@@ -19,11 +19,11 @@ def slowest_turn(answer: float) -> str | None:
         2 * math.pi * 10000 ** (31 / 32): "c counts pairs, 0 to 15: the exponent is 2c/d.",
         10000 ** (-15 / 16): "that is the speed, in radians per token. How long does a whole turn take?",
     }
-    return numeric(answer, 2 * math.pi * 10000 ** (15 / 16), wrong, "divide a whole turn by the speed of pair c = 15.")
+    return Numeric(2 * math.pi * 10000 ** (15 / 16), wrong, "divide a whole turn by the speed of pair c = 15.")
 
 
-@checker
-def late_value(answer: int) -> str | None:
+@ruled
+def late_value() -> Whole:
     """Keys are one token late, and the query at 9 looks for the "q" at 3: the value of token 4 is handed over."""
     wrong = {
         3: "a key that is one token late speaks of the token before it. Whose key speaks of token 3?",
@@ -31,7 +31,7 @@ def late_value(answer: int) -> str | None:
         9: "that is the one who asks.",
         5: "one token late, not two.",
     }
-    return whole(answer, 4, wrong, "key j speaks of token j - 1; the value of token j is not filtered.")
+    return Whole(4, wrong, "key j speaks of token j - 1; the value of token j is not filtered.")
 
 
 @checker
@@ -59,8 +59,8 @@ def prefix_scores(answer) -> str | None:
     return "row i is the last filtered query of the prefix times all its filtered keys."
 
 
-@checker
-def interaction(answer: float) -> str | None:
+@ruled
+def interaction() -> Numeric:
     """1.70, 1.62, 1.65, 1.60 without and with a filter, without and with rotary positions: +0.03."""
     wrong = {
         -0.03: "the sign: with rotary positions the filter brings less, so the difference of differences is above 0.",
@@ -69,4 +69,4 @@ def interaction(answer: float) -> str | None:
         -0.10: "that is both together, against neither.",
         -0.08: "that is what rotary positions bring without a filter.",
     }
-    return numeric(answer, 0.03, wrong, "take two differences, with minus without the filter, then their difference.")
+    return Numeric(0.03, wrong, "take two differences, with minus without the filter, then their difference.")

@@ -4,14 +4,14 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import arrays, checker, fits, numeric, reply, vector
+from fourierqk.exercises import Numeric, arrays, checker, fits, reply, ruled, vector
 from fourierqk.filters import Gaussian
 
 __all__ = ["band_pass", "dc_attention", "largest_move", "same_rhythm"]
 
 
-@checker
-def same_rhythm(answer) -> str | None:
+@ruled
+def same_rhythm() -> Numeric:
     """The bin of 1024 tokens that has the rhythm of bin 4 of 256: 16."""
     wrong = {
         4: "bin 4 of 1024 is four cycles in a window four times as long: another, slower rhythm.",
@@ -19,7 +19,7 @@ def same_rhythm(answer) -> str | None:
         64: "that is the period, in tokens. How many such cycles are there in 1024 tokens?",
         1 / 64: "that is the frequency, in cycles per token. Which bin of 1024 is that?",
     }
-    return numeric(answer, 16, wrong, "bin 4 of 256 is a cycle in 64 tokens. How many are that in 1024?", rel_tol=1e-9)
+    return Numeric(16, wrong, "bin 4 of 256 is a cycle in 64 tokens. How many are that in 1024?", rel_tol=1e-9)
 
 
 @checker
@@ -60,8 +60,8 @@ def dc_attention(answer) -> str | None:
     return arrays(w, np.full(4, 0.25), wrong, otherwise, atol=1e-3)
 
 
-@checker
-def largest_move(answer) -> str | None:
+@ruled
+def largest_move() -> Numeric:
     """The factor by which a log frequency can grow in 1000 Adam steps of learning rate 3e-4, at most about."""
     wrong = {
         0.3: "that is how far the *logarithm* moves. By which factor does the frequency grow?",
@@ -70,4 +70,4 @@ def largest_move(answer) -> str | None:
         10**0.3: "ln is the natural logarithm: raise e, not 10.",
     }
     otherwise = "Adam moves a parameter by about its learning rate a step: add the steps up, then undo the logarithm."
-    return numeric(answer, math.exp(0.3), wrong, otherwise, rel_tol=1e-2)
+    return Numeric(math.exp(0.3), wrong, otherwise, rel_tol=1e-2)

@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import arrays, checker, fits, numeric, reply, vector
+from fourierqk.exercises import Numeric, arrays, checker, fits, reply, vector
 
 __all__ = ["future_share", "three_taps", "wait"]
 
@@ -40,7 +40,7 @@ def future_share(answer) -> str | None:
         100 * share[5:].sum(): "that is in per cent. A share lies between 0 and 1.",
     }
     otherwise = "for n = 9 the negative lags are the entries 5, 6, 7, 8: square, add, divide by the sum of all squares."
-    return numeric(got, share[5:].sum(), wrong, otherwise)
+    return Numeric(share[5:].sum(), wrong, otherwise).judge(got)
 
 
 @checker

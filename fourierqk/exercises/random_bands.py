@@ -4,14 +4,14 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, fits, number, numeric, reply
+from fourierqk.exercises import Numbers, Numeric, Span, Whole, checker, fits, reply, ruled
 from fourierqk.filters import RandomBands
 
 __all__ = ["deaf_centre", "slowest_draw", "twice_the_gain", "unit"]
 
 
-@checker
-def deaf_centre(answer) -> str | None:
+@ruled
+def deaf_centre() -> Numeric:
     """The centre, in cycles per token, at which cos(2 pi c) = 0: the next token weighs nothing."""
     wrong = {
         4: "that is the period, in tokens. Give the centre in cycles per token.",
@@ -21,18 +21,18 @@ def deaf_centre(answer) -> str | None:
         (0.75, -0.25): "the cosine is zero there, but a centre lies between 0 and 1/2 cycles per token.",
     }
     otherwise = "a cosine is zero after a quarter of a turn: 2 pi c = pi / 2, with c between 0 and 1/2."
-    return numeric(answer, 0.25, wrong, otherwise)
+    return Numeric(0.25, wrong, otherwise)
 
 
-@checker
-def twice_the_gain(answer) -> str | None:
+@ruled
+def twice_the_gain() -> Numeric:
     """The factor by which scores grow when the filter of queries and keys is doubled: 4."""
     wrong = {
         2: "the filter acts twice in a score: on the query and on the key.",
         16: "one factor of 2 for the query and one for the key: not their fourth power.",
         1: "a softmax has no gain control: larger scores make sharper weights.",
     }
-    return numeric(answer, 4, wrong, "write a score as a product, (2 q) . (2 k), and take the factors out.")
+    return Numeric(4, wrong, "write a score as a product, (2 q) . (2 k), and take the factors out.")
 
 
 @checker
@@ -60,16 +60,16 @@ def unit(answer) -> str | None:
         return f"at n = {n} the squares of the impulse response sum to {energy:.3g}, not 1."
 
 
-@checker
-def slowest_draw(answer) -> str | None:
+@ruled
+def slowest_draw() -> Whole:
     """The seed among 0 .. 19 whose four random bands have the lowest highest centre."""
     top = {seed: RandomBands(4, seed).centre.max().item() for seed in range(20)}
-    seed, best = number(answer), min(top, key=top.__getitem__)
-    if math.isclose(seed, top[best], rel_tol=1e-2):
-        return "that is the centre of its fastest band. Which seed draws it?"
-    if seed not in top:
-        return "answer with a seed, a whole number from 0 to 19."
-    if seed == max(top, key=top.__getitem__):
-        return "this draw has the highest of all fastest bands. Look for the lowest."
-    if seed != best:
-        return f"its fastest band is at {top[int(seed)]:.3f} cycles per token. A draw exists whose fastest is slower."
+    best, worst = min(top, key=top.__getitem__), max(top, key=top.__getitem__)
+    wrong: dict[Numbers, str] = {
+        seed: f"its fastest band is at {centre:.3f} cycles per token. A draw exists whose fastest is slower."
+        for seed, centre in top.items()
+        if seed not in (best, worst)
+    }
+    wrong[worst] = "this draw has the highest of all fastest bands. Look for the lowest."
+    wrong[Span(0.99 * top[best], 1.01 * top[best])] = "that is the centre of its fastest band. Which seed draws it?"
+    return Whole(best, wrong, "answer with a seed, a whole number from 0 to 19.")

@@ -1,13 +1,13 @@
 """Checkers of the chapter on seeds and windows."""
 import math
 
-from fourierqk.exercises import checker, numeric, whole
+from fourierqk.exercises import Numeric, Whole, ruled
 
 __all__ = ["far_apart", "half_width", "remain"]
 
 
-@checker
-def half_width(answer: float) -> str | None:
+@ruled
+def half_width() -> Numeric:
     """Half of Student's 95 % interval of -0.05, -0.03, -0.01: 4.303 * 0.02 / sqrt(3)."""
     error = 0.02 / math.sqrt(3)
     wrong = {
@@ -19,24 +19,24 @@ def half_width(answer: float) -> str | None:
         2 * 4.303 * error: "that is the whole interval. To either side of the mean there is half of it.",
     }  # fmt: skip
     otherwise = "take 4.303 times the standard deviation over the square root of 3."
-    return numeric(answer, 4.303 * error, wrong, otherwise, rel_tol=0.01)
+    return Numeric(4.303 * error, wrong, otherwise, rel_tol=0.01)
 
 
-@checker
-def far_apart(answer: float) -> str | None:
+@ruled
+def far_apart() -> Numeric:
     """The distance of 0.608 and 0.236 in standard deviations of 0.019: 19.6."""
     distance = 0.608 - 0.236
     wrong = {distance: "that is the distance in nats. Divide by the standard deviation."}
     right = (distance / 0.019, -distance / 0.019)
-    return numeric(answer, right, wrong, "divide the distance of the two numbers by 0.019.", rel_tol=3e-2)
+    return Numeric(right, wrong, "divide the distance of the two numbers by 0.019.", rel_tol=3e-2)
 
 
-@checker
-def remain(answer: int) -> str | None:
+@ruled
+def remain() -> Whole:
     """How many of the chances 0.001, 0.015, 0.03, 0.04 remain by Holm's method: 2."""
     wrong = {
         4: "that many are below 0.05, each taken alone.",
         1: "that many are below 0.05 / 4. After the first one three are left: compare the next with 0.05 / 3.",
         3: "the third is 0.03. With two left it must be below 0.05 / 2.",
     }
-    return whole(answer, 2, wrong, "compare with 0.05 / 4, 0.05 / 3, and so on, and stop at the first above.")
+    return Whole(2, wrong, "compare with 0.05 / 4, 0.05 / 3, and so on, and stop at the first above.")

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import torch
 
-from fourierqk.exercises import checker, fits, members, numeric, reply
+from fourierqk.exercises import Numeric, checker, fits, members, reply, ruled
 
 __all__ = ["modest_gap", "over_confidence", "proofs", "unigram_entropy"]
 
@@ -26,7 +26,7 @@ def unigram_entropy(answer) -> str | None:
         }
         text = f"{ids.tolist()[:6]}..."
         otherwise = f"on {text} it gives {got:.3f} nats, not {right:.3f}: sum -p ln p over the tokens."
-        if says := numeric(got, right, wrong, otherwise):
+        if says := Numeric(right, wrong, otherwise).judge(got):
             return says
 
 
@@ -53,7 +53,7 @@ def over_confidence(answer) -> str | None:
             raw.mean().item(): "logits are not yet logarithms of probabilities: log_softmax makes them so.",
         }
         otherwise = f"for {v} tokens it gives {got:.3f} nats, not {right:.3f}: the mean of sum u (ln u - ln p)."
-        if says := numeric(got, right, {k: w for k, w in wrong.items() if math.isfinite(k)}, otherwise):
+        if says := Numeric(right, {k: w for k, w in wrong.items() if math.isfinite(k)}, otherwise).judge(got):
             return says
 
 
@@ -66,11 +66,11 @@ def _predictions(v: int, zero: bool) -> tuple[torch.Tensor, torch.Tensor]:
     return logits, u / u.sum()
 
 
-@checker
-def modest_gap(answer: float) -> str | None:
+@ruled
+def modest_gap() -> Numeric:
     """The shuffled gap of a model that gives every token the probability 1/V: 0."""
     says = "its loss is ln V on every token of every text, in any order. What is the difference of two such losses?"
-    return numeric(answer, 0, {}, otherwise=says)
+    return Numeric(0, {}, otherwise=says)
 
 
 @checker

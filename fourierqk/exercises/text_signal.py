@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from fourierqk.exercises import arrays, checker, fits, numeric, reply, whole
+from fourierqk.exercises import Numeric, Whole, arrays, checker, fits, reply, ruled
 
 __all__ = ["flat_level", "line_bin", "one_hot_power", "per_character"]
 
@@ -38,8 +38,8 @@ def one_hot_power(answer) -> str | None:
     return arrays(got, each.sum(1), wrong, f"for a text of 11 tokens the powers differ. {steps}")
 
 
-@checker
-def flat_level(answer) -> str | None:
+@ruled
+def flat_level() -> Numeric:
     """The power at every frequency of independent tokens with p = 1/2, 1/4, 1/4."""
     wrong = {
         0.375: "that is the chance that two tokens agree, the sum of p². The variance is what is left of 1.",
@@ -48,11 +48,11 @@ def flat_level(answer) -> str | None:
         1.5 * math.log(2): "that is the entropy in nats. Power is a variance: p (1 - p) for each token.",
     }
     otherwise = "an indicator that is 1 with probability p has the variance p (1 - p). Add the three."
-    return numeric(answer, 0.625, wrong, otherwise)
+    return Numeric(0.625, wrong, otherwise)
 
 
-@checker
-def line_bin(answer) -> str | None:
+@ruled
+def line_bin() -> Whole:
     """The bin of 256 nearest to one cycle in 21 tokens."""
     wrong = {
         256 / 21: "that is where it lies. Bins are whole numbers: which is nearest?",
@@ -61,11 +61,11 @@ def line_bin(answer) -> str | None:
         1 / 21: "that is the frequency, in cycles per token. How many cycles are that in 256 tokens?",
         256 - 12: "the mirror image: bins above 128 repeat those below. Which is its partner?",
     }
-    return whole(answer, 12, wrong, "a period of 21 tokens makes 256 / 21 cycles in the window: round that.")
+    return Whole(12, wrong, "a period of 21 tokens makes 256 / 21 cycles in the window: round that.")
 
 
-@checker
-def per_character(answer) -> str | None:
+@ruled
+def per_character() -> Numeric:
     """2.7 nats a token, at 1.8 characters a token, in nats per character."""
     wrong = {
         2.7 * 1.8: "you multiplied. The nats of one token pay for 1.8 characters: each costs less.",
@@ -73,4 +73,4 @@ def per_character(answer) -> str | None:
         2.7: "that is the loss of a token, and a token spells more than one character.",
         2.7 - 1.8: "nats and characters cannot be subtracted: how many nats fall to one character?",
     }
-    return numeric(answer, 1.5, wrong, "one token costs 2.7 nats and spells 1.8 characters, on average. Divide.")
+    return Numeric(1.5, wrong, "one token costs 2.7 nats and spells 1.8 characters, on average. Divide.")

@@ -3,14 +3,14 @@ import numpy as np
 import torch
 
 from fourierqk.combinators import SlidingDFT
-from fourierqk.exercises import arrays, checker, fits, reply, whole
+from fourierqk.exercises import Whole, arrays, checker, fits, reply, ruled
 from fourierqk.filters import Gaussian
 
 __all__ = ["enough_zeros", "never_moved", "sliding", "tokens_ahead"]
 
 
-@checker
-def never_moved(answer: int) -> str | None:
+@ruled
+def never_moved() -> Whole:
     """The output that no filter on queries and keys can make hear the future, the last aside: 0."""
     wrong = {
         15: "token 15 hears no future because none is left. There is one more.",
@@ -18,11 +18,11 @@ def never_moved(answer: int) -> str | None:
         16: "the text has the tokens 0 to 15.",
     }
     otherwise = "look at the first row of both maps. How many keys may that token choose from?"
-    return whole(answer, 0, wrong, otherwise)
+    return Whole(0, wrong, otherwise)
 
 
-@checker
-def enough_zeros(answer: int) -> str | None:
+@ruled
+def enough_zeros() -> Whole:
     """The fewest zeros after 16 tokens that stop the wrap-round of the lags 0 to 5: 5."""
     wrong = {
         16: "as many zeros as tokens are enough for any kernel. This one needs fewer.",
@@ -30,11 +30,11 @@ def enough_zeros(answer: int) -> str | None:
         21: "that is the length of the padded text. How many of these are zeros?",
     }
     otherwise = "token 15 is heard at 15, 16, ..., 20. All places above 15 must be silent ones."
-    return whole(answer, 5, wrong, otherwise)
+    return Whole(5, wrong, otherwise)
 
 
-@checker
-def tokens_ahead(answer: int) -> str | None:
+@ruled
+def tokens_ahead() -> Whole:
     """How far ahead 6 layers hear at most, each with a padded filter of lags -3 to 3: 18."""
     wrong = {
         3: "that is one layer. The tokens that it hears have heard ahead as well, in the layer below.",
@@ -42,7 +42,7 @@ def tokens_ahead(answer: int) -> str | None:
         36: "lag -3 looks ahead and lag 3 looks back: only one of them adds to the future.",
         42: "seven lags, but only three of them look ahead.",
     }
-    return whole(answer, 18, wrong, "each layer hears three tokens further ahead than the one below it.")
+    return Whole(18, wrong, "each layer hears three tokens further ahead than the one below it.")
 
 
 @checker

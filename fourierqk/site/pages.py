@@ -28,6 +28,7 @@ __all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
 
 PACKAGE = Path(__file__).parents[1]
 PLOTLY = "application/vnd.plotly.v1+json"
+SCRIPTS = ("site.js", "predict.js", "answers.js")  # of every page
 HEIGHT = 420  # pixels kept free for a figure that states none
 
 log = logging.getLogger(__name__)
@@ -105,7 +106,7 @@ def _copy_assets(app: Sphinx) -> None:
     for name in widgets.WIDGETS.values():
         (out / f"{name}.js").write_text(_classic(name), "utf8")
     shutil.copy(PACKAGE / "widgets" / "widgets.css", out)
-    for name in ("site.js", "predict.js", "site.css"):
+    for name in (*SCRIPTS, "site.css"):
         shutil.copy(PACKAGE / "site" / name, out)
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", out)
     offline = "sphinx-mathjax-offline"
@@ -166,7 +167,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.add_config_value("fourierqk_sources", "", "env", str)
     app.add_css_file("fourierqk/widgets.css")
     app.add_css_file("fourierqk/site.css")
-    for script in ("site.js", "predict.js"):
+    for script in SCRIPTS:
         app.add_js_file(f"fourierqk/{script}", loading_method="defer")
     app.connect("config-inited", _configure)
     app.connect("builder-inited", _copy_assets)
