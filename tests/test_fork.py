@@ -9,7 +9,7 @@ import pytest
 import yaml
 from catalogue import Catalogue
 
-from fourierqk.site import pages
+from fourierqk.site import published
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = Catalogue(ROOT).repository["url"]
@@ -33,7 +33,7 @@ def test_no_file_names_the_repository_differently():
 def test_no_file_names_the_pages_differently():
     found = {(owner, address) for text in FILES.values()
              for address, owner in re.findall(r"(https://([\w-]+)\.github\.io/[\w-]+/?)", text)}  # fmt: skip
-    assert {address for owner, address in found if owner not in {*NOBODY, "karpathy"}} == {pages(OURS)}
+    assert {address for owner, address in found if owner not in {*NOBODY, "karpathy"}} == {published(OURS)}
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_an_address_follows_and_another_stays(before, after):
     [("https://github.com/Me/it", "https://me.github.io/it/"), ("https://github.com/me/Me.github.io", "https://me.github.io/")],
 )
 def test_where_the_pages_are(repository, where):
-    assert pages(repository) == where
+    assert published(repository) == where
 
 
 @pytest.fixture
 def copy(tmp_path, monkeypatch):
     """The files that name the repository, in another folder. git knows them there too."""
     for path, text in FILES.items():
-        if OURS.removeprefix("https://") in text or pages(OURS) in text or path.is_relative_to(ROOT / "book"):
+        if OURS.removeprefix("https://") in text or published(OURS) in text or path.is_relative_to(ROOT / "book"):
             (tmp_path / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, tmp_path / path.relative_to(ROOT))
     there = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -87,7 +87,7 @@ def test_a_fork_is_followed_by_all_and_back(copy):
     assert fork.main([THEIRS + "/"], copy) == 0
     assert yaml.safe_load((copy / "_config.yml").read_text())["repository"]["url"] == THEIRS
     changed = {path: path.read_text("utf8") for path, was in before.items() if path.read_bytes() != was}
-    assert len(changed) > 25 and not any(OURS in text or pages(OURS) in text for text in changed.values())
+    assert len(changed) > 25 and not any(OURS in text or published(OURS) in text for text in changed.values())
     fork_of = Catalogue(copy)
     for doc in fork_of.chapters[:3]:
         assert notebooks.changes(fork_of, doc) == ""

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import fourierqk
-from fourierqk.site import pages
+from fourierqk.site import published
 
 ROOT = Path(__file__).resolve().parents[1]
 GITHUB = ROOT / ".github"
@@ -97,7 +97,7 @@ def test_dependabot_looks_after_actions_and_packages():
 
 def test_the_package_says_where_it_lives():
     urls = PROJECT["urls"]
-    assert urls.pop("Homepage") == pages(OURS) and all(url.startswith(OURS) for url in urls.values())
+    assert urls.pop("Homepage") == published(OURS) and all(url.startswith(OURS) for url in urls.values())
     assert {"Repository", "Issues", "Changelog"} == {*urls} and (ROOT / urls["Changelog"].split("/main/")[1]).exists()
 
 
@@ -153,4 +153,4 @@ def test_the_citation_names_version_day_and_address():
     version, day = CITATION["version"], CITATION["date-released"]
     assert version == fourierqk.__version__ and datetime.date.fromisoformat(day)
     assert f"This will be {version}" in log or f"## [{version}] - {day}" in log
-    assert (CITATION["repository-code"], CITATION["url"]) == (OURS, pages(OURS))
+    assert (CITATION["repository-code"], CITATION["url"]) == (OURS, published(OURS))

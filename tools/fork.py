@@ -15,7 +15,7 @@ import nbformat
 from catalogue import Catalogue
 from notebooks import as_file, identify
 
-from fourierqk.site import pages
+from fourierqk.site import published
 
 __all__ = ["follow", "main", "tracked"]
 
@@ -43,7 +43,7 @@ def follow(text: str, old: str, new: str) -> str:
     text = folder.sub(lambda m: m[1] + now.split("/")[1], text)  # where `git clone` puts it
     hosts = r"(?P<host>github\.com/|githubusercontent\.com/|research\.google\.com/github/)"
     text = re.sub(rf"{hosts}{re.escape(was)}{ends}", lambda m: m["host"] + now, text)
-    return text.replace(pages(old), pages(new))
+    return text.replace(published(old), published(new))
 
 
 def _notebook(text: str) -> str:

@@ -1,8 +1,8 @@
 """Where a book is on the web, by the address of its repository."""
-__all__ = ["pages"]
+__all__ = ["published"]
 
 
-def pages(repository: str) -> str:
+def published(repository: str) -> str:
     """Where GitHub Pages serves the book of a repository, `https://github.com/OWNER/NAME`; it ends with a slash."""
     owner, name = repository.rstrip("/").split("/")[-2:]
     host = f"{owner.lower()}.github.io"
