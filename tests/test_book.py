@@ -190,6 +190,19 @@ def test_most_chapters_ask_for_a_prediction():
     assert len(PREDICTIONS) >= 20
 
 
+# --- figures
+
+
+@chapter
+def test_every_figure_has_a_number_and_a_caption(doc):
+    """A name, without which Sphinx gives no number, and a sentence that says no measured number."""
+    drawn = [cell for cell in cells(doc) if re.search(r"^figures\.\w+\(", cell.source, re.MULTILINE)]
+    for cell in drawn:
+        figure = cell.metadata.get("mystnb", {}).get("figure", {})
+        assert figure.get("name", "").startswith("fig-") and figure.get("caption", "").endswith("."), cell.source
+        assert BOOK.figures[figure["name"]][0] == doc and typed_numbers(figure["caption"]) == []
+
+
 # --- exercises
 
 

@@ -62,7 +62,9 @@ class Catalogue:
 
     @cached_property
     def figures(self) -> dict[str, tuple[str, int]]:
-        return self._numbered(r"^\s*[`:]{3,}\{figure\}[^\n]*\n(?:\s*:[^\n]*\n)*?\s*:name:[ ]*(?P<label>\S+)")
+        """Label -> chapter and number: of pictures, and of what cells draw."""
+        picture = r"^\s*[`:]{3,}\{figure\}[^\n]*\n(?:\s*:[^\n]*\n)*?\s*:name:[ ]*(?P<label>\S+)"
+        return self._numbered(picture + r"|^:mystnb: \{figure: \{name: (?P<drawn>[\w-]+)")
 
     def _numbered(self, pattern: str) -> dict[str, tuple[str, int]]:
         found = {}

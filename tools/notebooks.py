@@ -52,6 +52,9 @@ def build(catalogue: Catalogue, doc: str) -> nbformat.NotebookNode:
             if not any(c.cell_type == "code" for c in cells):
                 cells.append(new_code_cell(SETUP.format(**catalogue.repository).rstrip(), metadata=dict(FOLDED)))
             cells.append(new_code_cell(cell.source, metadata=_metadata(cell.metadata.get("tags", []))))
+            if figure := cell.metadata.get("mystnb", {}).get("figure"):
+                number = catalogue.figures[figure["name"]][1]
+                cells.append(new_markdown_cell(f"**Figure {number}.** {flatten.inline(figure['caption'])}"))
         elif text := flatten.text(cell.source):
             cells.append(new_markdown_cell(text))
     if notes := flatten.endnotes():
