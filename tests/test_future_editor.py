@@ -16,7 +16,8 @@ from fourierqk.records import folder
 from fourierqk.site.pages import WidgetFigure
 from fourierqk.storage import read_json
 from fourierqk.widgets import MIME, source
-from fourierqk.widgets.future_editor import ALPHABET, BEFORE, LENGTH, RECORDS, TEXT, FutureEditor
+from fourierqk.widgets.future_editor import BEFORE, TEXT, FutureEditor
+from fourierqk.widgets.readers import ALPHABET, LENGTH, RECORDS
 
 ADDRESS = address("future_editor")
 NAMES = sorted(future_models.NAMES)

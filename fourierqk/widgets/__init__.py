@@ -17,12 +17,14 @@ MIME = "application/vnd.fourierqk.widget.v1+json"  # what the book's pages are m
 BUILDING = "FOURIERQK_BOOK"  # set to 1 by fourierqk.site.pages for the kernels of a book build
 
 WIDGETS = {  # class -> the name of its module and of its script
-    "DFTExplorer": "dft_explorer", "FilterDesigner": "filter_designer", "FutureEditor": "future_editor",
-    "GapBench": "gap_bench", "HalfKernel": "half_kernel", "InfluenceMap": "influence_map",
-    "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder", "SeedBench": "seed_bench",
-    "TokenRing": "token_ring",
+    "AttentionLens": "attention_lens", "DFTExplorer": "dft_explorer", "FilterDesigner": "filter_designer",
+    "FutureEditor": "future_editor", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
+    "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder",
+    "SeedBench": "seed_bench", "TokenRing": "token_ring",
 }  # fmt: skip
-CARRIES = {"future_editor": "future"}  # script -> the folder of the records that it computes with
+CARRIES = {  # script -> the systems of book/records/future that it runs, by readers.js
+    "attention_lens": ("base-dot", "fourier-qk"), "future_editor": ("base-dot", "fourier-qk", "prefix-fourier-qk"),
+}  # fmt: skip
 TOLD = ("vocab", "model", "filter", "weights", "losses", "floor")  # of such a record, to the page
 
 # What a line of text is made a signal of: 1 where a character is of that kind, 0 elsewhere.
@@ -37,16 +39,15 @@ def source(name: str) -> str:
 
 
 def module(name: str) -> str:
-    """The ES module of a widget: the shared part, its records if it has any, its own part; one text without imports."""
+    """The ES module of a widget: what all share, the models if it runs any, its own part; one text without imports."""
     data = {r["system"]: {key: r[key] for key in TOLD} for r in carried(name)}
-    constant = [f"const RECORDS = {json.dumps(data, separators=(',', ':'))};"] if data else []
-    return "\n".join([source("common.js"), *constant, source(f"{name}.js")])
+    models = [f"const RECORDS = {json.dumps(data, separators=(',', ':'))};", source("readers.js")] if data else []
+    return "\n".join([source("common.js"), *models, source(f"{name}.js")])
 
 
 def carried(name: str) -> list[dict[str, Any]]:
-    """The records that a script computes with, in the order of their names; none of most."""
-    files = sorted(folder(CARRIES[name]).glob("*.json")) if name in CARRIES else []
-    return [read_json(path) for path in files]
+    """The records of the models that a script runs; none of most."""
+    return [read_json(folder("future") / f"{system}.json") for system in CARRIES.get(name, ())]
 
 
 def uniform(seed: int) -> Iterator[float]:

@@ -117,6 +117,7 @@ function textbox(label, { shortest = 1, longest }, change) {
 
 // ---------------------------------------------------------------- numbers and letters as they are shown
 const short = (v) => String(+v.toPrecision(3));
+const name = (c) => ({ " ": "space", "\n": "line end" })[c] || c;
 const glyph = (c) => ({ "\n": "↵", "\t": "→", " ": "␣" })[c] || c;
 
 // ---------------------------------------------------------------- chance
@@ -130,7 +131,7 @@ function uniform(seed) {
 
 // ---------------------------------------------------------------- one panel on a canvas
 // plot = {title, xlabel, ylabel, x: {min, max, ticks, map?}, y: {min, max, ticks}, top?: ticks, toplabel?, foot?,
-// paint(g, X, Y, theme, box), read?(x) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
+// paint(g, X, Y, theme, box), read?(x, y) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
 // press(x, y): where the reader presses and drags, also when the drag leaves the panel.
 class Panel {
   constructor(height, press) {
@@ -143,8 +144,9 @@ class Panel {
       const x = this.valueAt(e.clientX, e.clientY, held);
       this.tip.hidden = x === null || !this.plot.read;
       if (x === null) return;
-      if (held) press(x, this.heightAt(e.clientY));
-      this.tip.textContent = this.plot.read?.(x);
+      const y = this.heightAt(e.clientY);
+      if (held) press(x, y);
+      this.tip.textContent = this.plot.read?.(x, y);
     };
     this.canvas.addEventListener("pointerdown", (e) => {
       if (press && e.button === 0 && this.valueAt(e.clientX, e.clientY) !== null) this.canvas.setPointerCapture(e.pointerId);

@@ -46,7 +46,6 @@ function describe(s) {
 }
 
 // ---------------------------------------------------------------- what it says
-const name = (c) => ({ " ": "space", "\n": "line end" })[c] || c;
 const fixed = (v) => String(+v.toFixed(2));
 const period = (f) => (f ? `${short(1 / f)} tokens a turn` : "it does not turn");
 

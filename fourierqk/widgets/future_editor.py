@@ -1,26 +1,8 @@
 """FutureEditor: three small models predict a line letter by letter; edit it, and see which predictions knew."""
-from typing import Any
+from fourierqk.widgets import Whole, Widget, module
+from fourierqk.widgets.readers import LENGTH, RECORDS, Line
 
-import traitlets as t
-
-from fourierqk.widgets import Text, Whole, Widget, carried, module
-
-RECORDS = {record["system"]: record for record in carried("future_editor")}
-ALPHABET, LENGTH = RECORDS["base-dot"]["vocab"], RECORDS["base-dot"]["model"]["block_size"]
 BEFORE, TEXT = "sadue ralobu\nsovibon mavepe solo", "sadue ralobu\nsovibon mavebe solo"
-
-
-class _Line(Text):
-    """A synced line of as many letters as the models read."""
-
-    def __init__(self, default: str) -> None:
-        super().__init__(default, LENGTH, LENGTH)
-
-    def validate(self, obj: Any, value: Any) -> Any:
-        value = super().validate(obj, value)
-        if foreign := sorted({*value} - {*ALPHABET}):
-            raise t.TraitError(f"{self.name} has {''.join(foreign)!r}, and may have the letters of verse, {ALPHABET!r}")
-        return value
 
 
 class FutureEditor(Widget):
@@ -38,8 +20,8 @@ class FutureEditor(Widget):
 
     script = "future_editor"
     _esm = module(script)
-    text = _Line(TEXT)
-    before = _Line(BEFORE)
+    text = Line(TEXT)
+    before = Line(BEFORE)
     token = Whole(0, 0, LENGTH - 1)
 
     def __init__(self, text: str = TEXT, before: str = BEFORE, token: int | None = None) -> None:
