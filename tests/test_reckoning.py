@@ -172,8 +172,8 @@ def test_a_claim_without_its_runs_is_not_tested_and_the_others_are():
 def test_evidence_is_of_one_study_each_run_once_and_all_numbers():
     runs = evidence().seeds["base-dot"]
     for more, says in (
-        ({"seed": 1}, "two records of base-dot, seed 1"), ({"corpus": {"name": "verse"}}, "differ in text"),
-        ({"train": {"steps": 600}}, "differ in training"), ({"preset": "tiny"}, "differ in size"),
+        ({"seed": 1}, "two records of one run in one study, base-dot, seed 1"), ({"corpus": {"name": "verse"}}, "differ in text.name .shakespeare and verse"),
+        ({"train": {"steps": 600}}, "differ in training.steps .1500 and 600"), ({"preset": "tiny"}, "differ in size.preset"),
         ({"losses": runs[0]["losses"] | {"honest": {"mean": float("nan")}}}, "has a loss that is no number"),
         ({"filters": None}, "seed 3 lacks filters: no claim"), ({"schema": SCHEMA + 1}, "differ in version"),
     ):  # fmt: skip

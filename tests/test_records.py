@@ -186,14 +186,39 @@ def test_the_error_over_windows_is_that_of_the_distance_to_the_oracle():
 def test_texts_and_sizes_are_never_mixed():
     base = run_of("base-dot", 0, 2.0)
     for why, more in (
-        ("training", {"train": {"steps": 5}}), ("size", {"model": base["model"] | {"n_embd": 9}}),
-        ("text", {"corpus": {"name": "verse", "sha256": "another"}}),
+        ("training.steps", {"train": {"steps": 5}}), ("size.n_embd", {"model": base["model"] | {"n_embd": 9}}),
+        ("text.sha256", {"corpus": {"name": "verse", "sha256": "another"}}),
     ):  # fmt: skip
         other = run_of("other", 0, 1.0, **more)
-        assert unlike(base, other) == why
+        (field,) = unlike(base, other)
+        assert field == why
         apart = [(r["system"], r["against_base"]) for r in rows([base, other])]
         assert apart == [("base-dot", None), ("other", None)]
-    assert unlike(base, run_of("other", 1, 1.0, train={"steps": 9, "seed": 1, "device": "cuda"})) is None
+    assert unlike(base, run_of("other", 1, 1.0, train={"steps": 9, "seed": 1, "device": "cuda"})) == {}
+
+
+@pytest.mark.parametrize(("field", "part", "values"), [
+    ("training.lr", "train", (0.01, 0.003)), ("training.dropout_at", "train", (None, 7)),
+    ("size.dropout", "model", (0.0, 0.1)), ("text.sha256", "corpus", ("a" * 64, "b" * 64)),
+])  # fmt: skip
+def test_runs_that_differ_in_one_field_stand_in_two_tables_which_name_it_and_claims_are_not_judged_by_both(
+    tmp_path, field, part, values
+):
+    name = field.split(".")[1]
+    for place, value in zip("ab", values, strict=True):
+        (tmp_path / place).mkdir()
+        record = judged("base-dot", 0, 2.0, "cpu")
+        write_json(tmp_path / place / "record.json", record | {part: record[part] | {name: value}})
+    shown = [f"{field} = {str(value)[:12]}" for value in values]
+    says = [(f"{tmp_path / place}:", line) for place, line in zip("ab", shown, strict=True)]
+    for how in ([], ["--markdown"]):
+        report = CliRunner().invoke(app, ["report", str(tmp_path), *how]).stdout.split("\n\n")
+        titles = [table.splitlines()[0] for table in report if " steps" in table]
+        assert len(titles) == 2
+        assert all(place in title and line in title for title, (place, line) in zip(titles, says, strict=True))
+    refused = CliRunner().invoke(app, ["reckon", str(tmp_path)])
+    assert refused.exit_code == 2 and f"differ in {field} ({str(values[0])[:12]} and {str(values[1])[:12]})" in refused.stderr
+    assert all(str(tmp_path / place / "record.json") in refused.stderr for place in "ab")
 
 
 def test_the_report_says_what_the_records_say():
@@ -240,7 +265,7 @@ def test_records_of_another_version_are_named(tmp_path):
         assert result.exit_code == status and shown in result.stdout and bool(result.stdout) == bool(shown)
         assert all(line in result.stderr for line in says) and result.stderr.count("this is version") == 2
     tables_shown = CliRunner().invoke(app, ["report", str(tmp_path)]).stdout.split("\n\n")
-    assert [re.search(r"records of version (\w+)", table)[1] for table in tables_shown] == ["1", "2", "None"]
+    assert [re.search(r"version = (\w+)", table)[1] for table in tables_shown] == ["1", "2", "None"]
     assert CliRunner().invoke(app, ["report", str(folder("verse-tiny"))]).stderr == ""
 
 
@@ -291,7 +316,7 @@ def test_a_run_done_again_on_another_device_is_the_same_run_to_whoever_meets_it(
     """Never a second run, never a second seed, and never dropped in silence."""
     here, there = (judged("base-dot", 0, loss, device) for loss, device in ((2.0, "cpu"), (2.1, "cuda")))
     other = judged("other", 0, 1.9, "cpu")
-    assert identity(here) == identity(there) and unlike(here, there) is None
+    assert identity(here) == identity(there) and unlike(here, there) == {}
     for name, record in ("here", here), ("other", other), ("there", there):
         write_json(tmp_path / f"{name}.json", record)
     records, bad = runs_in(tmp_path)
@@ -321,15 +346,15 @@ def judged(name, seed, honest, device):
 
 @pytest.mark.parametrize(
     ("key", "change"),
-    [("version", {"schema": SCHEMA + 1}), ("text", {"corpus": {"name": "verse", "sha256": "another"}}),
-     ("size", {"preset": "small"}), ("size", {"model": {"n_layer": 2, "n_embd": 8, "block_size": 12}}),
-     ("training", {"train": {"steps": 9, "seed": 0, "device": "cpu", "precision": "bfloat16"}}),
+    [("version", {"schema": SCHEMA + 1}), ("text.sha256", {"corpus": {"name": "verse", "sha256": "another"}}),
+     ("size.preset", {"preset": "small"}), ("size.n_layer", {"model": {"n_layer": 2, "n_embd": 8, "block_size": 12}}),
+     ("training.precision", {"train": {"steps": 9, "seed": 0, "device": "cpu", "precision": "bfloat16"}}),
      (None, {"system": "other"}), (None, {"seed": 1, "train": {"steps": 9, "seed": 1, "device": "cpu"}}),
      (None, {"train": {"steps": 9, "seed": 0, "device": "cuda"}}), (None, {"commit": "another", "audit": {}})],
 )  # fmt: skip
 def test_what_makes_a_run_and_what_may_stand_in_one_table(key, change):
     one = judged("base-dot", 0, 2.0, "cpu")
     other = one | change
-    assert unlike(one, other) == unlike(other, one) == key
+    assert [*unlike(one, other)] == [*unlike(other, one)] == ([key] if key else [])
     assert (setting(one) == setting(other)) == (key is None)
     assert (identity(one) == identity(other)) == (key is None and not {"system", "seed"} & change.keys())

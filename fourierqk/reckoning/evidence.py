@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Any
 
-from fourierqk.records import BASE, check_once, compare, interval, leaf, ngram_loss, study, unlike
+from fourierqk.records import BASE, check_once, compare, interval, leaf, named, ngram_loss, study, unlike
 
 __all__ = ["Evidence", "Gain", "NoRun", "spearman"]
 
@@ -213,13 +213,13 @@ def _check(records: list[dict[str, Any]]) -> None:
     """ValueError unless the records are runs of one study."""
     check_once(records)
     for r in records:
-        name = f"{r['system']}, seed {r['seed']}"
         if lacks := [part for part, kind in JUDGED.items() if not isinstance(leaf(r, part), kind)]:
-            raise ValueError(f"the record of {name} lacks {', '.join(lacks)}: no claim can be judged by it")
+            raise ValueError(f"the record of {named(r)} lacks {', '.join(lacks)}: no claim can be judged by it")
         if not all(math.isfinite(loss["mean"]) for kind, loss in r["losses"].items() if kind != "floor"):
-            raise ValueError(f"the record of {name} has a loss that is no number")
-        if (differs := unlike(records[0], r)) is not None:
-            raise ValueError(f"{name} and {records[0]['system']}, seed {records[0]['seed']}, differ in {differs}: "
+            raise ValueError(f"the record of {named(r)} has a loss that is no number")
+        if differs := unlike(records[0], r):
+            fields = ", ".join(f"{name} ({a} and {b})" for name, (a, b) in differs.items())
+            raise ValueError(f"{named(records[0])}, and {named(r)}, differ in {fields}: "
                              "a study is of one text, one size and one training")  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 """Records of runs: which run each is of, where ours lie, what made them, and tables of them."""
-from fourierqk.records.identity import INCIDENTAL, SCHEMA, check_once, differences, identity, setting, unlike
+from fourierqk.records.identity import INCIDENTAL, SCHEMA, Record, check_once, differences, identity, named, setting, unlike
 from fourierqk.records.library import by_system, folder, leaf, missing, ngram_loss, runs_in, study
 from fourierqk.records.provenance import now, provenance
 from fourierqk.records.statistics import Interval, compare, contrast, holm, interval, t_quantile

@@ -1,13 +1,22 @@
 """Which run a record is of, and which records may stand in one table: the one answer for whoever asks."""
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["INCIDENTAL", "SCHEMA", "check_once", "differences", "identity", "setting", "unlike"]
+__all__ = ["INCIDENTAL", "SCHEMA", "Record", "check_once", "differences", "identity", "named", "setting", "unlike"]
 
 SCHEMA = 1  # the version of a record: counts incompatible changes; records made before it was written carry none
 INCIDENTAL = ("device",)  # of a training: where it ran, which makes no other run of it
 UNSAID = {"beta2": 0.95, "lr_end": 0.0}  # of a training, in records made before there was a choice
+
+
+class Record(dict[str, Any]):
+    """A record that was read from a file; the path is no part of it."""
+
+    def __init__(self, held: Mapping[str, Any], path: Path) -> None:
+        super().__init__(held)
+        self.path = path
 
 
 def setting(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,20 +35,32 @@ def identity(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"system": record["system"], "seed": record["seed"], **setting(record)}
 
 
-def unlike(a: Mapping[str, Any], b: Mapping[str, Any]) -> str | None:
-    """Why two records cannot stand in one table: "version", "text", "size" or "training"; None where they can."""
-    here, there = setting(a), setting(b)
-    return next((key for key in here if here[key] != there[key]), None)
+def unlike(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Why two records cannot stand in one table: what they differ in, {"training.lr": (0.01, 0.003)}; {} if they can.
+
+    Of another text its name says enough, unless both have one name; then twelve digits of its fingerprint do.
+    """
+    found = {name: (here, there) for name, here, there in _apart(setting(a), setting(b))}
+    here, there = found.pop("text.sha256", ("", ""))
+    if here != there and "text.name" not in found:
+        found["text.sha256"] = str(here)[:12], str(there)[:12]
+    return found
+
+
+def named(record: Mapping[str, Any]) -> str:
+    """A record in a message: "base-dot, seed 0 (runs/b/base-dot-s0.json)"."""
+    of = f"{record.get('system')}, seed {record['seed']}"
+    return f"{of} ({record.path})" if isinstance(record, Record) else of
 
 
 def check_once(records: Iterable[Mapping[str, Any]]) -> None:
     """ValueError where two records are of one run: one would be counted as another seed, or dropped in silence."""
-    seen = set()
+    seen: dict[str, Mapping[str, Any]] = {}
     for record in records:
         run = run_key(record)
         if run in seen:
-            raise ValueError(f"two records of {record['system']}, seed {record['seed']}, in one study: move one away")
-        seen.add(run)
+            raise ValueError(f"two records of one run in one study, {named(seen[run])}, and {named(record)}: move one away")
+        seen[run] = record
 
 
 def run_key(record: Mapping[str, Any]) -> str:
@@ -47,9 +68,15 @@ def run_key(record: Mapping[str, Any]) -> str:
     return json.dumps(identity(record), sort_keys=True)
 
 
-def differences(there: Any, here: Any, name: str = "") -> list[str]:
+def differences(there: Any, here: Any) -> list[str]:
     """What differs between two nested records, in words."""
-    if isinstance(there, dict) and isinstance(here, dict):
-        keys = dict.fromkeys([*there, *here])
-        return [d for k in keys for d in differences(there.get(k), here.get(k), f"{name}.{k}".lstrip("."))]
-    return [] if there == here else [f"{name} is {there} there, {here} here"]
+    return [f"{name} is {a} there, {b} here" for name, a, b in _apart(there, here)]
+
+
+def _apart(a: Any, b: Any, name: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """What differs between two nested records: where, and both values."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in dict.fromkeys([*a, *b]):
+            yield from _apart(a.get(key), b.get(key), f"{name}.{key}".lstrip("."))
+    elif a != b:
+        yield name, a, b

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from fourierqk.checks import unknown_name
-from fourierqk.records.identity import run_key
+from fourierqk.records.identity import Record, run_key
 from fourierqk.storage import read_json
 
 __all__ = ["by_system", "folder", "leaf", "missing", "ngram_loss", "runs_in", "study"]
@@ -50,11 +50,12 @@ def runs_in(*places: str | Path) -> tuple[list[dict[str, Any]], list[str]]:
     Each folder is that of a study, or of a single run, or holds such folders. Left out is what cannot be read, and a
     second record of a run that is there already. FileNotFoundError where there is no such folder.
     """
-    records, bad = [], []
+    records: list[dict[str, Any]] = []
+    bad: list[str] = []
     seen: dict[str, Path] = {}
     for path in _record_files(map(Path, places)):
         try:
-            record = read_json(path)
+            record = Record(read_json(path), path)
             if lacks := missing(record):
                 raise ValueError(f"{path} is no record of a run: it lacks {', '.join(lacks)}")
             run = run_key(record)

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from statistics import NormalDist, fmean, variance
 from typing import Any, NamedTuple
 
+from fourierqk.records.identity import named
+
 __all__ = ["Interval", "compare", "contrast", "holm", "interval", "t_quantile"]
 
 
@@ -52,8 +54,7 @@ def _weighed(d: list[float], windows_se: float) -> dict[str, Any]:
 
 def _window_losses(run: Mapping[str, Any]) -> list[float]:
     if "test" not in run:
-        which = f"{run.get('system')}, seed {run['seed']}"
-        raise ValueError(f"the run of {which}, has no test losses: train it on a text with a test split")
+        raise ValueError(f"the run of {named(run)} has no test losses: train it on a text with a test split")
     values: list[float] = run["test"]["ordered"]["values"]
     return values
 
@@ -70,7 +71,7 @@ def _by_seed(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     for r in runs:
         if r["seed"] in found:
-            raise ValueError(f"two records of {r.get('system')}, seed {r['seed']}, in one comparison: leave one out")
+            raise ValueError(f"one seed twice in one comparison, {named(found[r['seed']])}, and {named(r)}: leave one out")
         found[r["seed"]] = r
     return found
 

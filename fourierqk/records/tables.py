@@ -3,7 +3,7 @@ import html
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fourierqk.records.identity import check_once, unlike
+from fourierqk.records.identity import Record, check_once, unlike
 from fourierqk.records.library import by_system
 from fourierqk.records.statistics import compare
 
@@ -18,19 +18,20 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
     losses: for each kind the value of every seed, their mean, and the standard errors over windows, one a seed.
     above_oracle: the same of the honest loss minus what the oracle pays for the same tokens; None where nobody knows.
-    against_base: `compare` of the honest losses. Runs of several texts or sizes make rows of their own. ValueError
-    where two records are of one run.
+    against_base: `compare` of the honest losses. Runs of another text, size or training make rows of their own; apart:
+    in which fields they differ from others of that title, folders: where they lie. ValueError where two records are of
+    one run.
     """
     records = [*records]
     check_once(records)
     groups: list[list[dict[str, Any]]] = []
     for r in records:
-        group = next((g for g in groups if unlike(g[0], r) is None), None)
+        group = next((g for g in groups if not unlike(g[0], r)), None)
         if group is None:
             groups.append(group := [])
         group.append(r)
     return [
-        {**_title(runs[0]), **_row(runs, of.get(BASE, []))}
+        {**_title(runs[0]), **_apart(group, groups), **_row(runs, of.get(BASE, []))}
         for group in groups
         for of in [by_system(group)]
         for runs in of.values()
@@ -43,6 +44,15 @@ def _title(r: Mapping[str, Any]) -> dict[str, Any]:
         "system": r["system"], "corpus": r["corpus"]["name"], "preset": r.get("preset"), "steps": r["train"]["steps"],
         "layers": m["n_layer"], "width": m["n_embd"], "window": m["block_size"], "schema": r.get("schema"),
     }  # fmt: skip
+
+
+def _apart(group: list[dict[str, Any]], groups: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """What tells a table from others that would have its title, by field, and the folders that its runs lie in."""
+    titles = [_heading(_title(g[0])) for g in groups]
+    twins = [g[0] for g, title in zip(groups, titles, strict=True) if title == _heading(_title(group[0]))]
+    apart = {name: here for twin in twins for name, (here, _) in unlike(group[0], twin).items()}
+    folders = dict.fromkeys(str(r.path.parent) for r in group if isinstance(r, Record))
+    return {"apart": apart, "folders": [*folders]}
 
 
 def _row(runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, Any]:
@@ -99,19 +109,28 @@ def _spread(values: list[float], digits: int) -> str:
 
 
 def _tables(table: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
-    """The rows of each text and size, under their title."""
+    """The rows of each text, size and training, under their title; where there are several, it says where they lie."""
     found: dict[str, list[list[str]]] = {}
-    several = len({str(row["schema"]) for row in table}) > 1
-    for row in table:
-        size = f"{row['layers']} layers of width {row['width']}, window {row['window']}"
-        version = f", records of version {row['schema']}" if several else ""
-        title = f"{row['corpus']}, {row['preset']} ({size}), {row['steps']} steps{version}"
-        found.setdefault(f"{title}: nats per token, mean and range over seeds", []).append(_cells(row))
+    titles = [_heading(row) + "".join(f", {name} = {value}" for name, value in row["apart"].items()) for row in table]
+    for row, title in zip(table, titles, strict=True):
+        places = f", in {_listed(row['folders'])}" if row["folders"] and len({*titles}) > 1 else ""
+        found.setdefault(f"{title}{places}: nats per token, mean and range over seeds", []).append(_cells(row))
     return found
 
 
+def _heading(row: Mapping[str, Any]) -> str:
+    size = f"{row['layers']} layers of width {row['width']}, window {row['window']}"
+    return f"{row['corpus']}, {row['preset']} ({size}), {row['steps']} steps"
+
+
+def _listed(folders: list[str]) -> str:
+    """A few of them by name."""
+    more = len(folders) - 3
+    return ", ".join(folders[:3]) + (f" and {more} more" if more > 0 else "")
+
+
 def markdown(table: list[dict[str, Any]]) -> str:
-    """`rows` as Markdown, a table for each text and size."""
+    """`rows` as Markdown, a table for each text, size and training."""
 
     def line(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"
