@@ -16,9 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fourierqk.adapter import Adapter, Model
+from fourierqk.adapter import Adapter, Model, check_model
 from fourierqk.checks import check_count
-from fourierqk.data import Corpus
+from fourierqk.data import Corpus, check_corpus
+from fourierqk.records import FEW_WINDOWS
 from fourierqk.sizes import block_size
 
 __all__ = [
@@ -35,7 +36,9 @@ def _below(mean: float, se: float) -> bool:
     return mean < -max(MARGIN * se, ROUNDING)
 
 
-def _verdict(below: bool) -> str:
+def _verdict(below: bool, few: bool) -> str:
+    if few:
+        return "on so little text this test says nothing"
     return "below it: the model reads the future" if below else "not below it: this test finds nothing"
 
 
@@ -58,7 +61,10 @@ class Difference:
 
 
 class Scored(NamedTuple):
-    """What a loss was taken of: windows of a text, and which of their positions ("all", "last" or "prefixes")."""
+    """What a loss was taken of: windows of a text, and which of their positions ("all", "last" or "prefixes").
+
+    side_by_side: how many windows the text holds that do not overlap.
+    """
 
     text: str
     split: str
@@ -66,19 +72,26 @@ class Scored(NamedTuple):
     length: int
     seed: int
     positions: str
+    side_by_side: int
 
 
 @dataclass(frozen=True)
 class Loss:
     """A mean loss in nats per token, its standard error over windows, and the loss of each window.
 
-    Windows are drawn with uniform starts and may overlap, so the standard error is that of independent windows.
+    Windows are drawn with uniform starts and may overlap; the standard error is that of independent ones. On a text
+    that holds too few side by side (`few`) they are the same tokens over and over, and the error is too small.
     """
 
     mean: float
     se: float
     values: Tensor = field(repr=False)  # (windows,) float64, on the CPU
     where: Scored | None = field(default=None, repr=False)  # losses are paired only on the same positions
+
+    @property
+    def few(self) -> bool:
+        """Whether the text holds so few windows side by side that the standard error is not to be believed."""
+        return self.where is not None and self.where.side_by_side < FEW_WINDOWS
 
     def minus(self, other: "Loss") -> Difference:
         """This loss minus another on the same windows, paired, with a bootstrap over windows."""
@@ -91,11 +104,13 @@ class Loss:
         return _difference(self.values - other.values)
 
     def as_dict(self) -> dict[str, float | int]:
-        """Mean, standard error and number of windows, as records keep them."""
-        return {"mean": self.mean, "se": self.se, "windows": len(self.values)}
+        """Mean, standard error, number of windows, and how many the text holds side by side, as records keep them."""
+        room = {} if self.where is None else {"side_by_side": self.where.side_by_side}
+        return {"mean": self.mean, "se": self.se, "windows": len(self.values), **room}
 
     def __str__(self) -> str:
-        return f"{self.mean:.3f} ± {self.se:.3f} nats per token ({len(self.values)} windows)"
+        doubt = f"; too small an error: {self.where.side_by_side} side by side" if self.where and self.few else ""
+        return f"{self.mean:.3f} ± {self.se:.3f} nats per token ({len(self.values)} windows{doubt})"
 
 
 def _loss(values: Tensor, where: Scored) -> Loss:
@@ -117,7 +132,10 @@ def _difference(d: Tensor) -> Difference:
     return Difference(d.mean().item(), _se(d), low, high)
 
 
-def _length(model: Model, length: int | None) -> int:
+def _length(model: Model, corpus: Corpus, length: int | None) -> int:
+    """The length of the windows, once it is known what is to be scored on what."""
+    check_model(model)
+    check_corpus(corpus)
     longest = block_size(model)
     if length is not None:
         return check_count(length, "length", most=longest)
@@ -130,7 +148,7 @@ def _windows(
     corpus: Corpus, windows: int, length: int, seed: int, positions: str = "all"
 ) -> tuple[Tensor, Tensor, Tensor, Scored]:
     check_count(windows, "windows")
-    where = Scored(corpus.name, "val", windows, length, seed, positions)
+    where = Scored(corpus.name, "val", windows, length, seed, positions, (len(corpus.val) - 1) // length)
     return (*corpus.windows("val", windows, length, seed), where)
 
 
@@ -151,7 +169,7 @@ def ordered_loss(model: Model, corpus: Corpus, length: int | None = None, window
 
     length: tokens in a window, by default the model's block_size.
     """
-    _, x, y, where = _windows(corpus, windows, _length(model, length), seed)
+    _, x, y, where = _windows(corpus, windows, _length(model, corpus, length), seed)
     return _loss(torch.cat([v.mean(1) for v in _nats(model, x, y)]), where)
 
 
@@ -161,7 +179,7 @@ def honest_loss(model: Model, corpus: Corpus, length: int | None = None, windows
     length: the length the model was trained on, by default its block_size. At another length this is still honest,
     but a filter of n samples is then asked something it never learned.
     """
-    _, x, y, where = _windows(corpus, windows, _length(model, length), seed, "last")
+    _, x, y, where = _windows(corpus, windows, _length(model, corpus, length), seed, "last")
     return _loss(torch.cat([v[:, 0] for v in _nats(model, x, y, last=1)]), where)
 
 
@@ -173,7 +191,7 @@ def loss_by_position(
     An honest model falls and levels off, since context only helps. A leaking one is low inside and rises at the end,
     where the future runs out. The last value estimates `honest_loss`; its mean is `ordered_loss`.
     """
-    _, x, y, _ = _windows(corpus, windows, _length(model, length), seed)
+    _, x, y, _ = _windows(corpus, windows, _length(model, corpus, length), seed)
     return torch.stack([v.sum(0) for v in _nats(model, x, y)]).sum(0) / windows
 
 
@@ -187,7 +205,7 @@ def truncated_loss(model: Model, corpus: Corpus, length: int | None = None, wind
 
     Honest too, but it changes the length, which a filter of n samples feels. Not to be read as the honest loss.
     """
-    length = _length(model, length)
+    length = _length(model, corpus, length)
     _, x, y, where = _windows(corpus, windows, length, seed, "prefixes")
     ends, values = _ends(windows, length, seed), torch.empty(windows, dtype=torch.float64)
     for n in ends.unique().tolist():
@@ -201,7 +219,7 @@ def refilled_loss(model: Model, corpus: Corpus, length: int | None = None, windo
 
     The length stays, the content lies: a model that trusts the future is misled. An honest model scores as ever.
     """
-    length = _length(model, length)
+    length = _length(model, corpus, length)
     _, x, y, where = _windows(corpus, windows, length, seed, "prefixes")
     _, other, _, _ = _windows(corpus, windows, length, seed + 1)
     ends = _ends(windows, length, seed)
@@ -229,11 +247,14 @@ class ShuffledGap:
 
     @property
     def below(self) -> bool:
-        """Whether the shuffled loss is below the unigram entropy by more than 4 standard errors: proof of a leak."""
-        return _below(self.shuffled.mean - self.unigram, self.shuffled.se)
+        """Whether the shuffled loss is below the unigram entropy by more than 4 standard errors: proof of a leak.
+
+        Never where the text is too short for a standard error (`Loss.few`).
+        """
+        return not self.shuffled.few and _below(self.shuffled.mean - self.unigram, self.shuffled.se)
 
     def __str__(self) -> str:
-        floor = f"unigram entropy {self.unigram:.3f}, {_verdict(self.below)}"
+        floor = f"unigram entropy {self.unigram:.3f}, {_verdict(self.below, self.shuffled.few)}"
         return f"gap {self.gap:+.3f} nats; shuffled loss {self.shuffled}, {floor}"
 
 
@@ -241,6 +262,7 @@ def shuffled_gap(
     model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1
 ) -> ShuffledGap:
     """The ordered loss against the loss on one global permutation of the held-out text (paper, section 4)."""
+    length = _length(model, corpus, length)
     ordered, shuffled = (ordered_loss(model, c, length, windows, seed) for c in (corpus, corpus.shuffled(seed)))
     return ShuffledGap(ordered, shuffled, corpus.unigram_entropy)
 
@@ -252,6 +274,7 @@ def excess(loss: Loss, corpus: Corpus) -> Difference:
     (`.below`) only with a look into the future. ValueError for a corpus whose true entropy nobody knows, and for a loss
     that is not of its windows.
     """
+    check_corpus(corpus)
     return _difference(loss.values - _oracle(corpus, loss.where))
 
 
@@ -288,11 +311,15 @@ class Floor:
 
     @property
     def below(self) -> bool:
-        """Whether the model beats what cannot be beaten, by more than 4 standard errors: proof of a leak."""
-        return self.difference.below
+        """Whether the model beats what cannot be beaten, by more than 4 standard errors: proof of a leak.
+
+        Never where the text is too short for a standard error (`Loss.few`).
+        """
+        return not self.loss.few and self.difference.below
 
     def __str__(self) -> str:
-        return f"{self.text}: {self.loss}, no honest model below {self.limit:.3f}, {_verdict(self.below)}"
+        verdict = _verdict(self.below, self.loss.few)
+        return f"{self.text}: {self.loss}, no honest model below {self.limit:.3f}, {verdict}"
 
 
 def floors(
@@ -304,7 +331,7 @@ def floors(
     against its oracle, where that is known (`verse`). Below a floor, a model reads the future; above all of them
     nothing is proved.
     """
-    length, tokens = _length(model, length), len(corpus.vocab)
+    length, tokens = _length(model, corpus, length), len(corpus.vocab)
     noise = torch.randint(tokens, (len(corpus.val),), generator=torch.Generator().manual_seed(seed))
     texts = (
         (replace(corpus, name="uniform tokens", val=noise, entropy_rate=None, oracle=None), math.log(tokens)),

@@ -153,6 +153,43 @@ def test_losses_at_other_positions_are_not_paired() -> None:
         ordered_loss(uniform, c, T, windows=64).minus(honest_loss(uniform, c, T, windows=64))
 
 
+def shortened(text: Corpus, size: int) -> Corpus:
+    return replace(text, val=text.val[:size], oracle=text.oracle[:size])
+
+
+def test_windows_side_by_side_are_counted_and_few_of_them_are_said() -> None:
+    for size, length in (17, 16), (33, 16), (40, 7), (480, 16), (481, 16), (3000, 16):
+        loss = ordered_loss(uniform, shortened(corpus(), size), length, windows=5)
+        room = len(range(0, size - length, length))  # a window reads `length` tokens, and is judged by one more
+        assert loss.as_dict()["side_by_side"] == room and loss.few == (room < 30)
+        assert (f"too small an error: {room} side by side" in str(loss)) == loss.few
+    few = shortened(corpus(uniform=False), 60)
+    for found in (*floors(copier, few, T, windows=20), shuffled_gap(copier, few, T, windows=20)):
+        assert not found.below and "on so little text" in str(found)
+
+
+def test_an_error_over_few_windows_is_false_precision() -> None:
+    """On texts of one source losses differ by their error; on short ones by many times the error that is said."""
+    guess = torch.arange(1, V + 1).float().log()
+    rng = torch.Generator().manual_seed(1)
+
+    def understated(size: int) -> float:
+        texts = (torch.multinomial(guess.exp(), size, replacement=True, generator=rng) for _ in range(40))
+        found = [ordered_loss(lambda ids: guess.expand(*ids.shape, V), replace(corpus(), val=ids, oracle=None), T)
+                 for ids in texts]  # fmt: skip
+        return float(np.std([loss.mean for loss in found], ddof=1) / np.mean([loss.se for loss in found]))
+
+    assert understated(40) > 5 and understated(3000) < 2.5
+
+
+@pytest.mark.parametrize("score", [ordered_loss, honest_loss, shuffled_gap, floors, refilled_loss, truncated_loss])
+def test_a_name_is_no_corpus_and_a_text_no_model(score) -> None:
+    with pytest.raises(ValueError, match=r"expected a Corpus, got 'verse': write verse\(\), shakespeare\(\) or text"):
+        score(uniform, "verse", T)
+    with pytest.raises(ValueError, match="a model is a callable"):
+        score(corpus(), uniform, T)
+
+
 def test_shuffled_gap() -> None:
     c = corpus(uniform=False)
     p = torch.bincount(c.val, minlength=V).double() / len(c.val)

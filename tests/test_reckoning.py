@@ -172,8 +172,10 @@ def test_a_claim_without_its_runs_is_not_tested_and_the_others_are():
 def test_evidence_is_of_one_study_each_run_once_and_all_numbers():
     runs = evidence().seeds["base-dot"]
     for more, says in (
-        ({"seed": 1}, "two records of one run in one study, base-dot, seed 1"), ({"corpus": {"name": "verse"}}, "differ in text.name .shakespeare and verse"),
-        ({"train": {"steps": 600}}, "differ in training.steps .1500 and 600"), ({"preset": "tiny"}, "differ in size.preset"),
+        ({"seed": 1}, "two records of one run in one study, base-dot, seed 1"),
+        ({"corpus": {"name": "verse"}}, "differ in text.name .shakespeare and verse"),
+        ({"train": {"steps": 600}}, "differ in training.steps .1500 and 600"),
+        ({"preset": "tiny"}, "differ in size.preset"),
         ({"losses": runs[0]["losses"] | {"honest": {"mean": float("nan")}}}, "has a loss that is no number"),
         ({"filters": None}, "seed 3 lacks filters: no claim"), ({"schema": SCHEMA + 1}, "differ in version"),
     ):  # fmt: skip
@@ -254,6 +256,36 @@ def test_a_doubt_voids_what_it_bears_on(monkeypatch, name, of, by, untrained, id
     monkeypatch.setattr(sys.modules["fourierqk.reckoning.evidence"], "ngram_loss", lambda sha256: 2.1)
     assert verdict(name, e) == says_without_doubt(name, e)
     assert verdict(name, shift(e, "dc", ordered=-0.21)) == idle
+
+
+BY_AUDITS = ("two-sided filters leak", "Morlet correlation leaks", "the collapse prevents the leak")
+
+
+@pytest.mark.parametrize(("room", "entropy", "says"), [
+    (31, 4.0, None), (31, 1.0, "counts of single tokens"), (29, 4.0, "windows side by side"),
+])  # fmt: skip
+def test_a_baseline_that_learned_nothing_and_a_text_of_few_windows_decide_nothing(room, entropy, says):
+    """Whatever the differences are, with the control `dc` and without, of every claim that losses decide."""
+    e = evidence()
+    for i, name in enumerate(s for s in e.leaking() if s != "fnet"):  # the coverage law would hold
+        for run in e.runs(name):
+            run["filters"] = [{"coverage": [i + 1.0], "future_share": [0.5]}]
+            run["losses"]["honest"]["mean"] = run["losses"]["ordered"]["mean"] + i
+    for place, name in enumerate(("multifourier-qk", "fourier-qk", "collapse-real")):
+        e = shift(e, name, ordered=place / 10 - 1, honest=place / 10 - 1)
+    e = shift(shift(e, "phase-randomised", ordered=0.3), "random-qk", ordered=1)
+    firm = {c.name for c, f in reckon(e) if f.verdict not in ("undecided", "not tested")}
+    firm -= {*BY_AUDITS, "the rule for the gap"}
+    assert len(firm) >= 10
+    for run in e.all():
+        run["losses"]["ordered"]["side_by_side"] = room
+        run["losses"]["shuffled"]["unigram_entropy"] = entropy
+    for once in e.once, {s: runs for s, runs in e.once.items() if s != "dc"}, {}:
+        found = {c.name: f for c, f in reckon(Evidence(e.seeds, once))}
+        tested = [f for name, f in found.items() if name in firm and f.verdict != "not tested"]
+        assert tested and all((f.verdict == "undecided") == (says is not None) for f in tested)
+        assert says is None or all(says in f.ours for f in tested)
+        assert {found[name].verdict for name in BY_AUDITS} <= {"holds", "holds in part", "not tested"}
 
 
 def says_without_doubt(name: str, e: Evidence) -> str:
@@ -340,6 +372,22 @@ def test_audits_decide_what_leaks_and_what_the_rule_of_thumb_is_worth():
     assert verdict("the rule for the gap", e) == "holds"
     e.runs("dc")[0]["losses"]["shuffled"]["gap"] = 1.0
     assert verdict("the rule for the gap", e) == "does not hold here"
+
+
+def test_the_rule_of_thumb_holds_of_runs_of_both_kinds_that_learned_something():
+    gaps = {"fourier-qk": 1.0, "base-dot": 6.0}
+    runs = {s: [record(s)] for s in gaps}
+    for name, (run,) in runs.items():
+        run["losses"]["shuffled"] |= {"gap": gaps[name], "unigram_entropy": 3.0}
+    assert verdict("the rule for the gap", Evidence(runs)) == "holds"
+    for alone in runs:
+        assert verdict("the rule for the gap", Evidence({alone: runs[alone]})) == "undecided"
+    blank = record("base-dot", seed=1, ordered=3.1)
+    blank["losses"]["shuffled"] |= {"gap": 0.0, "unigram_entropy": 3.0}  # which the rule would call leaky
+    (claim,) = [c for c in CLAIMS if c.name == "the rule for the gap"]
+    finding = claim.judge(Evidence(runs | {"base-dot": [*runs["base-dot"], blank]}))
+    assert finding.verdict == "holds" and "left out: 1 that" in finding.ours
+    assert {f.verdict for c, f in reckon(Evidence({"base-dot": [blank]})) if c == claim} == {"not tested"}
 
 
 def test_the_rule_of_thumb_is_also_tried_on_another_text():

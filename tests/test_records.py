@@ -217,7 +217,8 @@ def test_runs_that_differ_in_one_field_stand_in_two_tables_which_name_it_and_cla
         assert len(titles) == 2
         assert all(place in title and line in title for title, (place, line) in zip(titles, says, strict=True))
     refused = CliRunner().invoke(app, ["reckon", str(tmp_path)])
-    assert refused.exit_code == 2 and f"differ in {field} ({str(values[0])[:12]} and {str(values[1])[:12]})" in refused.stderr
+    both = " and ".join(str(value)[:12] for value in values)
+    assert refused.exit_code == 2 and f"differ in {field} ({both})" in refused.stderr
     assert all(str(tmp_path / place / "record.json") in refused.stderr for place in "ab")
 
 

@@ -25,7 +25,7 @@ from fourierqk.checks import check_count, unknown_name
 from fourierqk.data import tinyshakespeare, words
 from fourierqk.data.grammar import METRE, VERSE, Grammar, Oracle, entropy_rate, write
 
-__all__ = ["Corpus", "metre", "shakespeare", "text", "verse"]
+__all__ = ["Corpus", "check_corpus", "metre", "shakespeare", "text", "verse"]
 
 LEVELS, SPLITS = ("char", "word"), ("train", "val", "test")
 NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # control characters, but for white space and colours (escape)
@@ -196,6 +196,12 @@ def _cut(ids: Tensor, starts: Tensor, length: int) -> tuple[Tensor, Tensor]:
 def _check_ids(ids: Tensor, size: int, where: str = "") -> None:
     if len(ids) and not (0 <= ids.min() and ids.max() < size):
         raise ValueError(f"ids{where} must lie between 0 and {size - 1}, got {ids.min()} to {ids.max()}")
+
+
+def check_corpus(given: object) -> None:
+    """ValueError unless it is a corpus: a name or a path stands for one, and is none."""
+    if not isinstance(given, Corpus):
+        raise ValueError(f"expected a Corpus, got {given!r:.40}: write verse(), shakespeare() or text(path)")
 
 
 def text(path: str | os.PathLike, level: str = "char") -> Corpus:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Any
 
-from fourierqk.records import BASE, check_once, compare, interval, leaf, named, ngram_loss, study, unlike
+from fourierqk.records import BASE, FEW_WINDOWS, check_once, compare, interval, leaf, named, ngram_loss, study, unlike
 
-__all__ = ["Evidence", "Gain", "NoRun", "spearman"]
+__all__ = ["Evidence", "Gain", "NoRun", "blank", "spearman"]
 
 WORTH = 0.05  # nats per token: a gain below this is none, beside gains of 0.4 to 1.2 that are claimed
 ALIASES = {"collapse-real": "fourier-qk"}  # one filter by two names, trained in both studies
+ALWAYS = {"blank", "short"}  # the doubts that void every verdict which losses decide
 # what claims are judged by, beside what makes a record one of a run (`records.missing`)
 JUDGED = {"filters": list, "loss_by_position": list, "losses.shuffled.gap": int | float, "history.frequencies": dict}
 
@@ -149,7 +150,9 @@ class Evidence:
 
         "untrained": the baseline predicts no better than a table of three-token counts: to end below it is no gain.
         "idle": comparing tokens is worth less than 2 WORTH to the baseline (`dc` cannot compare any): neither a gain
-        nor its absence tells. "full": so little is left above the text's entropy that no gain has room.
+        nor its absence tells. "full": so little is left above the text's entropy that no gain has room. And two that
+        bear on whatever losses tell, `ALWAYS`. "blank": the baseline predicts no better than counts of single tokens.
+        "short": the text holds so few windows side by side that no interval is to be believed.
         """
         base = self.pair(system)[1]
         loss, table = _ordered(base), ngram_loss(leaf(base[0], "corpus.sha256"))
@@ -157,6 +160,10 @@ class Evidence:
         found = {}
         if table is not None and loss >= table:
             found["untrained"] = f"the baseline ends at {loss:.2f}, a table of three-token counts at {table:.2f}"
+        if blank(base):
+            found["blank"] = f"the baseline ends at {loss:.2f}, counts of single tokens at {_unigram(base):.2f}"
+        if (room := leaf(base[0], "losses.ordered.side_by_side")) is not None and room < FEW_WINDOWS:
+            found["short"] = f"the text holds {room} windows side by side, too few for an interval"
         if "dc" in study and (worth := _ordered(study["dc"]) - loss) < 2 * WORTH:
             found["idle"] = f"comparing tokens is worth {worth:.2f} nats to the baseline"
         if self.room < 2 * WORTH:
@@ -199,7 +206,19 @@ class Evidence:
         return [s for s in found if ALIASES.get(s) not in found]
 
 
-def _ordered(runs: Iterable[dict[str, Any]]) -> float:
+def blank(runs: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether runs predict no better than counts of single tokens do: they learned nothing, as far as records say."""
+    counts = _unigram(runs)
+    return counts is not None and _ordered(runs) >= counts
+
+
+def _unigram(runs: Sequence[Mapping[str, Any]]) -> float | None:
+    """The entropy of the single tokens of their text; None where a record does not say."""
+    found = [leaf(r, "losses.shuffled.unigram_entropy") for r in runs]
+    return None if None in found else fmean(found)
+
+
+def _ordered(runs: Iterable[Mapping[str, Any]]) -> float:
     """Their mean ordered loss."""
     return fmean(r["losses"]["ordered"]["mean"] for r in runs)
 

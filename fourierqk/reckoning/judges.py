@@ -3,12 +3,13 @@
 A judge of one kind of claim is made from the names of the systems that the claim speaks of.
 """
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
+from types import MappingProxyType
 from typing import NamedTuple
 
-from fourierqk.reckoning.evidence import WORTH, Evidence, Gain, NoRun, spearman
+from fourierqk.reckoning.evidence import ALWAYS, WORTH, Evidence, Gain, NoRun, blank, spearman
 from fourierqk.reckoning.paper import amount
 from fourierqk.records import BASE
 from fourierqk.training import PRESETS
@@ -73,12 +74,15 @@ def _claimed(ordered: Gain, honest: Gain, amount: float) -> str:
     return NOT_HERE if ordered.excluded else "undecided"
 
 
-def _doubted(e: Evidence, system: str, finding: Finding, voids: dict[str, set[str]]) -> Finding:
-    """The finding, or "undecided" where a doubt about the runs voids its verdict; the doubt is shown.
+def _doubted(
+    e: Evidence, systems: Iterable[str], finding: Finding, voids: Mapping[str, set[str]] = MappingProxyType({})
+) -> Finding:
+    """The finding, or "undecided" where a doubt about runs of the systems voids its verdict; the doubt is shown.
 
-    voids: for each verdict the kinds of doubt (`Evidence.doubts`) that void it.
+    voids: for each verdict the kinds of doubt (`Evidence.doubts`) that void it, beside those that void any.
     """
-    doubts = [said for kind, said in e.doubts(system).items() if kind in voids.get(finding.verdict, ())]
+    bearing = ALWAYS | voids.get(finding.verdict, set())
+    doubts = dict.fromkeys(said for s in systems for kind, said in e.doubts(s).items() if kind in bearing)
     if not doubts:
         return finding
     return replace(finding, verdict="undecided", ours=f"{finding.ours}; but {' and '.join(doubts)}")
@@ -91,7 +95,7 @@ def gains(system: str, key: str) -> Judge:
         verdict = _claimed(e.gain(system, "ordered"), e.gain(system, "honest"), amount(key))
         finding = Finding(verdict, _both(e, system), _shown(e, system))
         lower = {"untrained", "idle"}
-        return _doubted(e, system, finding, {"holds": lower, "holds in part": lower, NOT_HERE: {"idle", "full"}})
+        return _doubted(e, [system], finding, {"holds": lower, "holds in part": lower, NOT_HERE: {"idle", "full"}})
 
     return judge
 
@@ -100,7 +104,8 @@ def harms(system: str, key: str | None = None) -> Judge:
     """The system has a higher loss than the baseline, in the loss that the paper reports; less than WORTH is none.
 
     key: of the loss at which the system ends in claims.json, where it states one; half of that harm at least is to
-    show. A baseline that learned little can hide a harm and cannot make one: a harm that shows is not doubted.
+    show. A baseline that learned little can hide a harm and cannot make one: of a harm that shows, only what voids
+    every verdict leaves a doubt.
     """
 
     def judge(e: Evidence) -> Finding:
@@ -110,7 +115,7 @@ def harms(system: str, key: str | None = None) -> Judge:
             half = (amount(key) - amount("paper_base_dot")) / 2 if key else 0.0
             verdict = "holds" if -harm.mean >= half else "holds in part"
         finding = Finding(verdict, _both(e, system), _shown(e, system))
-        return _doubted(e, system, finding, {NOT_HERE: {"untrained", "idle"}})
+        return _doubted(e, [system], finding, {NOT_HERE: {"untrained", "idle"}})
 
     return judge
 
@@ -135,7 +140,7 @@ def changes_nothing(*systems: str) -> Judge:
             shown += _shown(where, s, on=on)
             told.append(f"`{s}`{on} {kind} {gain}" + "".join(f", where {said}" for said in doubts.values()))
             void = {"idle", "full"} if gain.excluded else {"idle", "untrained"}
-            weighed += [gain] * (not void & {*doubts})
+            weighed += [gain] * (not (ALWAYS | void) & {*doubts})
         verdict = "undecided"
         if weighed and all(g.excluded for g in weighed):
             verdict = "holds"
@@ -162,7 +167,8 @@ def ranks(*systems: str) -> Judge:
             verdict = "holds in part" if "lower" in steps["ordered"] else NOT_HERE
         ours = (f"`{a}` minus `{b}`: {', '.join(f'{kind} {found[kind][i]}' for kind in KINDS)}"
                 for i, (a, b) in enumerate(pairs))  # fmt: skip
-        return Finding(verdict, "; ".join(ours), tuple(shown for pair in pairs for shown in _shown(e, *pair)))
+        shown = tuple(shown for pair in pairs for shown in _shown(e, *pair))
+        return _doubted(e, systems, Finding(verdict, "; ".join(ours), shown))
 
     return judge
 
@@ -184,7 +190,7 @@ def best_of(systems: dict[str, str], best: str) -> Judge:
             f"{label} {e.loss(s, 'ordered'):.2f} and {e.loss(s, 'honest'):.2f}" for label, s in systems.items()
         )
         shown = tuple(shown for s in others for shown in _shown(e, systems[best], s))
-        return Finding(verdict, f"ordered and honest loss: {losses}", shown)
+        return _doubted(e, systems.values(), Finding(verdict, f"ordered and honest loss: {losses}", shown))
 
     return judge
 
@@ -236,7 +242,8 @@ def look_ahead(e: Evidence) -> Finding:
         ordered, safe = (there.gain(PADDED, kind) for kind in KINDS)
         found.append(ordered.counts and not safe.counts)
         ours.append(f"where nothing wraps round, `{PADDED}` on {there.text}: ordered {ordered}, honest {safe}")
-    return Finding("holds" if all(found) else "undecided", "; ".join(ours))
+    finding = _doubted(e, ["fourier-qk"], Finding("holds" if all(found) else "undecided", "; ".join(ours)))
+    return _doubted(there, [PADDED], finding) if PADDED in there.systems else finding
 
 
 def periods(claimed: tuple[float, ...]) -> Judge:
@@ -255,7 +262,7 @@ def periods(claimed: tuple[float, ...]) -> Judge:
         elif not apart(means, PERIODS):
             verdict, how = "undecided", "like the paper's, and still where they started"
         ours = ", ".join(f"{m:.1f} ({1 / max(b):.1f} to {1 / min(b):.1f})" for m, b in zip(means, bands, strict=True))
-        return Finding(verdict, f"periods of {ours} tokens at the end: {how}")
+        return _doubted(e, ["multifourier-qk"], Finding(verdict, f"periods of {ours} tokens at the end: {how}"))
 
     return judge
 
@@ -269,13 +276,19 @@ def coverage_law(e: Evidence) -> Finding:
     chance = 1.96 / math.sqrt(len(covered) - 1)
     verdict = "holds" if rho > chance else "undecided" if rho > 0 else NOT_HERE
     ours = f"rank correlation {rho:+.2f} over {len(covered)} leaking systems; by chance within ± {chance:.2f}"
-    return Finding(verdict, ours)
+    return _doubted(e, covered, Finding(verdict, ours))
 
 
 def gap_rule(e: Evidence) -> Finding:
-    """One leak that is called clean, or one causal system that is called leaky, refutes a rule for every text."""
+    """One leak that is called clean, or one causal system that is called leaky, refutes a rule for every text.
+
+    It holds where it is right of every run, and there are runs of both kinds. A run that learned nothing has no gap,
+    whatever it reads: it is left out.
+    """
     texts: dict[str, list[tuple[float, str]]] = {}
-    for r in (*e.all(), *(r for runs in e.elsewhere.values() for r in runs)):
+    every = [*e.all(), *(r for of in e.elsewhere.values() for r in of)]
+    learned = [r for r in every if not blank([r])]
+    for r in learned:
         texts.setdefault(r["corpus"]["name"], []).append((r["losses"]["shuffled"]["gap"], r["audit"]["verdict"]))
     ours, score = [], []
     for text, runs in texts.items():
@@ -288,12 +301,14 @@ def gap_rule(e: Evidence) -> Finding:
         )
         score.append((caught + passed, cleared + accused, len(leaks) + len(honest)))
     if not any(total for _, _, total in score):
-        raise NoRun("no recorded run with a verdict")
-    verdict = "undecided"
+        raise NoRun("no recorded run with a verdict, of a model that predicts better than counts of single tokens")
+    verdict, kinds = "undecided", {r["audit"]["verdict"] for r in learned}
     if any(wrong for _, wrong, _ in score):
         verdict = NOT_HERE
-    elif all(right == total for right, _, total in score):
+    elif all(right == total for right, _, total in score) and {"leaks", "causal"} <= kinds:
         verdict = "holds"
+    if len(learned) < len(every):
+        ours.append(f"left out: {len(every) - len(learned)} that predict no better than counts of single tokens")
     return Finding(verdict, "; ".join(ours))
 
 

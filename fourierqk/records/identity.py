@@ -59,7 +59,8 @@ def check_once(records: Iterable[Mapping[str, Any]]) -> None:
     for record in records:
         run = run_key(record)
         if run in seen:
-            raise ValueError(f"two records of one run in one study, {named(seen[run])}, and {named(record)}: move one away")
+            both = f"{named(seen[run])}, and {named(record)}"
+            raise ValueError(f"two records of one run in one study, {both}: move one away")
         seen[run] = record
 
 

@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 
 from fourierqk.records.identity import named
 
-__all__ = ["Interval", "compare", "contrast", "holm", "interval", "t_quantile"]
+__all__ = ["FEW_WINDOWS", "Interval", "compare", "contrast", "holm", "interval", "t_quantile"]
+
+# Below so many windows that a text holds side by side, a standard error over windows is not to be believed: those that
+# are drawn overlap, and one of 30 independent ones is itself uncertain by an eighth.
+FEW_WINDOWS = 30
 
 
 def compare(
@@ -71,7 +75,8 @@ def _by_seed(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     found: dict[int, dict[str, Any]] = {}
     for r in runs:
         if r["seed"] in found:
-            raise ValueError(f"one seed twice in one comparison, {named(found[r['seed']])}, and {named(r)}: leave one out")
+            both = f"{named(found[r['seed']])}, and {named(r)}"
+            raise ValueError(f"one seed twice in one comparison, {both}: leave one out")
         found[r["seed"]] = r
     return found
 

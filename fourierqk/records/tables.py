@@ -5,7 +5,7 @@ from typing import Any
 
 from fourierqk.records.identity import Record, check_once, unlike
 from fourierqk.records.library import by_system
-from fourierqk.records.statistics import compare
+from fourierqk.records.statistics import FEW_WINDOWS, compare
 
 __all__ = ["by_seed", "markdown", "plain", "rows", "samples", "table"]
 
@@ -19,8 +19,8 @@ def rows(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     losses: for each kind the value of every seed, their mean, and the standard errors over windows, one a seed.
     above_oracle: the same of the honest loss minus what the oracle pays for the same tokens; None where nobody knows.
     against_base: `compare` of the honest losses. Runs of another text, size or training make rows of their own; apart:
-    in which fields they differ from others of that title, folders: where they lie. ValueError where two records are of
-    one run.
+    in which fields they differ from others of that title, folders: where they lie. side_by_side: windows that the text
+    holds; of few, `FEW_WINDOWS`, no error over windows is to be believed. ValueError where two records are of one run.
     """
     records = [*records]
     check_once(records)
@@ -64,6 +64,7 @@ def _row(runs: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, An
         "losses": losses,
         "above_oracle": _above_oracle(runs),
         "against_base": compare(runs, base) if own else None,
+        "side_by_side": min((n for r in runs if (n := r["losses"]["ordered"].get("side_by_side"))), default=None),
         "below_floor": sum(f["below"] for f in floors) if all(floors) else None,
         "audit": [r["audit"]["verdict"] for r in runs],
         "parameters": runs[0].get("parameters"),
@@ -114,7 +115,9 @@ def _tables(table: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
     titles = [_heading(row) + "".join(f", {name} = {value}" for name, value in row["apart"].items()) for row in table]
     for row, title in zip(table, titles, strict=True):
         places = f", in {_listed(row['folders'])}" if row["folders"] and len({*titles}) > 1 else ""
-        found.setdefault(f"{title}{places}: nats per token, mean and range over seeds", []).append(_cells(row))
+        few = row["side_by_side"] is not None and row["side_by_side"] < FEW_WINDOWS
+        doubt = f"; too narrow intervals: the text holds {row['side_by_side']} windows side by side" if few else ""
+        found.setdefault(f"{title}{places}: nats per token, mean and range over seeds{doubt}", []).append(_cells(row))
     return found
 
 

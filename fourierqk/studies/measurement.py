@@ -17,6 +17,7 @@ from fourierqk.losses import (
     truncated_loss,
 )  # fmt: skip
 from fourierqk.model import LanguageModel, attentions, generate
+from fourierqk.records import FEW_WINDOWS
 from fourierqk.training import History
 
 __all__ = ["measure", "summary"]
@@ -111,6 +112,8 @@ def summary(record: dict[str, Any]) -> str:
             f"  floor     {f['oracle']:.3f}           ordered is {f['difference']:+.3f} ± {f['se']:.3f} from it "
             f"({f['difference'] / f['se']:+.1f} standard errors): {meaning}"
         )
+    if (room := losses["ordered"].get("side_by_side", FEW_WINDOWS)) < FEW_WINDOWS:
+        lines.append(f"  doubt     this text holds {room} windows side by side: every error (±) here is too small")
     where = f", enters in {a['first_leak']}, {a['reach']} tokens ahead" if a["verdict"] == "leaks" else ""
     lines.append(f"  audit     {a['verdict']} ({a['probes']} probes{where})")
     took = f"{history['steps'][-1]} steps in {history['seconds']:.0f} s on {history['device']}"
