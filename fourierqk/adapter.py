@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import _disable_current_modes
 
-__all__ = ["Adapter", "Arguments", "Model", "RefusedError", "check_model", "duplicate"]
+__all__ = ["Adapter", "Arguments", "Model", "RefusedError", "beside_ids", "check_model", "duplicate"]
 
 SEARCHED = 20_000  # objects to look into for modules, at most
 _EMPTY = CellType()  # of a closure whose variable is not set yet
@@ -207,7 +207,7 @@ class Adapter:
                 self._worked()
             raise RefusedError(
                 f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
-                f"({e}). Check vocab_size and length: some models take one length only"
+                f"({e}). Check vocab_size and length: some models take one length only{_or_made(self.model)}"
             ) from e.__cause__
         if not (isinstance(out, Tensor) and out.dim() == 3 and tuple(out.shape[:2]) == (b, t)
                 and out.shape[2] and out.is_floating_point()):  # fmt: skip
@@ -274,21 +274,33 @@ def check_model(model: Model, arguments: Arguments = MappingProxyType({})) -> No
         raise ValueError(f"{model.__name__} is a class: give an instance of it, {model.__name__}(...)")
     if not (callable(arguments) or isinstance(arguments, Mapping)):
         raise ValueError(f"kwargs = {arguments!r} must be a dict of arguments, or a function of ids that returns one")
-    name = type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", type(model).__name__)
-    try:
-        first, *more = _parameters(model)
-    except TypeError:  # made in C, or a script: it says nothing of its arguments
-        return
-    except ValueError:
-        raise ValueError(f"{name} takes no ids: if it makes a model, give the model that it makes, {name}()") from None
-    given = {} if callable(arguments) else arguments
-    needed = [p.name for p in more if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    needed, given = beside_ids(model), {} if callable(arguments) else arguments
     if not callable(arguments) and (missing := [n for n in needed if n not in given]):
-        also = "" if isinstance(model, nn.Module) else f", or, if {name} makes a model, the model that it makes"
         raise ValueError(
-            f"{name} needs {', '.join(missing)} beside ids: give kwargs={{{missing[0]!r}: ...}}, the same for every "
-            f"call, or a function of ids that returns such a dict{also}"
+            f"{_name(model)} needs {', '.join(missing)} beside ids: give kwargs={{{missing[0]!r}: ...}}, the same for "
+            f"every call, or a function of ids that returns such a dict{_or_made(model)}"
         )
+
+
+def beside_ids(model: Model) -> list[str]:
+    """The arguments that a model needs beside ids; [] where it does not say. ValueError where it takes no ids."""
+    try:
+        _, *more = _parameters(model)
+    except TypeError:  # made in C, or a script: it says nothing of its arguments
+        return []
+    except ValueError:
+        name = _name(model)
+        raise ValueError(f"{name} takes no ids: if it makes a model, give the model that it makes, {name}()") from None
+    return [p.name for p in more if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
+def _name(model: Model) -> str:
+    return type(model).__name__ if isinstance(model, nn.Module) else getattr(model, "__name__", type(model).__name__)
+
+
+def _or_made(model: Model) -> str:
+    """What else may be wrong with a function that is no model: it may make one."""
+    return "" if isinstance(model, nn.Module) else f"; if {_name(model)} makes a model, give the model that it makes"
 
 
 def _parameters(model: Model) -> list[inspect.Parameter]:

@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from textwrap import shorten
@@ -26,6 +27,7 @@ from fourierqk.model import GPTConfig, generate
 from fourierqk.reckoning import Evidence
 from fourierqk.records import SCHEMA, by_system, markdown, plain, rows, runs_in
 from fourierqk.sizes import block_size, vocab_size
+from fourierqk.storage import hold
 from fourierqk.studies import (
     LESS,
     STUDIES,
@@ -38,7 +40,7 @@ from fourierqk.studies import (
     open_corpus,
     summary,
 )  # fmt: skip
-from fourierqk.training import CHECKPOINT, MOST_SEED, PRESETS, load, out_of_memory, steps_done
+from fourierqk.training import CHECKPOINT, MOST_SEED, PRESETS, load, out_of_memory, pick_device, steps_done
 from fourierqk.zoo import SYSTEMS, build
 from fourierqk.zoo import system as look_up
 
@@ -102,10 +104,13 @@ def train(
         size, data = find_preset(preset), open_corpus(corpus)
         given = _given(steps=steps, batch=batch, lr=lr, filter_lr=filter_lr, block_size=length)
         run = Run(system, corpus, preset, size.changed(**given, seed=seed, device=device))
+        run.check(data)
+        pick_device(device)
         out = out or Path("runs") / re.sub(r"[^\w.-]+", "-", f"{system}-{data.name}-{preset}-s{seed}")
-        going_on = not restart and steps_done(out / CHECKPOINT)
-        typer.echo(f"{'Going on with' if going_on else 'Training'} {system} on {data.name} in {out}", err=True)
-        record = carry_out(run, data, out, resume=not restart)
+        with hold(out):  # before it is announced, what can be refused is
+            going_on = not restart and steps_done(out / CHECKPOINT)
+            typer.echo(f"{'Going on with' if going_on else 'Training'} {system} on {data.name} in {out}", err=True)
+            record = carry_out(run, data, out, resume=not restart)
         typer.echo(summary(record) + f"\n  kept      the weights of step {record['history']['best_step']}, in {out}")
 
 
@@ -160,7 +165,7 @@ def study(
             failed = conduct(runs, out, jobs=jobs or 1)
         typer.echo(plain(rows(runs_in(out)[0])))
         if failed:
-            _stop(f"{len(failed)} of {len(runs)} runs failed: {'; '.join(f'{k}: {v}' for k, v in failed.items())}", 1)
+            _stop(f"{len(failed)} of {len(runs)} runs failed, for the reasons above: {', '.join(failed)}", 1)
 
 
 @app.command()
@@ -243,10 +248,19 @@ def _letters(record: dict[str, Any], folder: Path) -> Corpus:
     return Corpus(record["corpus"]["name"], one, one, tuple(record["vocab"]))
 
 
-def _probed(path: Path, letters: Corpus | None) -> Tensor:
-    """The ids of a text file (N,): by the vocabulary of the trained run, else by the file's own sorted characters."""
+def _probed(path: Path, letters: Corpus | None, tokens: int, length: int) -> Tensor:
+    """The ids of a text file (N,): by the vocabulary of the trained run, else by the file's own sorted characters.
+
+    ValueError where a model of so many tokens does not know them all, or the file holds no probe of the length.
+    """
     own = read_text(path)
     ids = torch.cat([own.train, own.val])
+    if len(ids) < length:
+        way_out = "take a longer text or a smaller --length"
+        raise ValueError(f"{path} has {len(ids)} characters, too few to probe {length}: {way_out}")
+    if letters is None and len(own.vocab) > tokens:
+        many = f"{len(own.vocab)} different characters, the model knows {tokens} tokens"
+        raise ValueError(f"{path} has {many}: take a text of fewer, or let --vocab say how many it knows")
     return ids if letters is None else letters.encode(own.decode(ids))
 
 
@@ -264,7 +278,7 @@ def audit(
     ] = None,
     axis: Annotated[
         list[str] | None,
-        typer.Option(help="Ask also: train (in training mode), batch (across its rows) [train]. Repeatable."),
+        typer.Option(help="Ask also, beside eval and training mode: batch (whether its rows hear each other)."),
     ] = None,
     every: Annotated[bool, typer.Option("--every", help="Name every module where a leak enters.")] = False,
     preset: Annotated[str, typer.Option(help=f"Size of a system built anew: {', '.join(PRESETS)}.")] = "tiny",
@@ -287,11 +301,12 @@ def audit(
         longest = block_size(subject) or LENGTH
         first, *more = length or [min(LENGTH, longest)]
         with redirect_stdout(sys.stderr):
-            ids = _probed(text, letters) if text else None
+            ids = _probed(text, letters, tokens, max(first, *more, 2)) if text else None
             result = examine(
-                subject, tokens, first, lengths=more, axes=axis or ("train",), every=every, draws=draws, seed=seed,
-                text=ids,
+                subject, tokens, first, lengths=more, axes=("train", *(axis or ())), every=every, draws=draws,
+                seed=seed, text=ids,
             )  # fmt: skip
+        result = replace(result, evidence=tuple(map(_on_the_command_line, result.evidence)))
         typer.echo(json.dumps(result.as_dict(), indent=2) if as_json else str(result))
     raise typer.Exit(EXIT[result.verdict])
 
@@ -347,8 +362,25 @@ def _failures(*more: type[Exception], less: str = "", again: str = "") -> Iterat
             _stop(f"out of memory{less and ': '}{less} ({shorten(str(e) or type(e).__name__, 160)})", 2)
         if not isinstance(e, expected) or isinstance(e, typer.Exit):
             raise
-        said = str(getattr(e, "strerror", None) or e).replace("resume=False", "--restart")
+        said = _on_the_command_line(str(getattr(e, "strerror", None) or e))
         _stop(said if isinstance(e, ValueError | OSError) or not more else f"{type(e).__name__}: {said}", 2)
+
+
+# What the library says to a program, and what to say of it to who types a command.
+WORDS = {
+    "resume=False": "--restart",
+    'axes=("batch",)': "--axis batch",
+    "but vocab_size = ": "but --vocab ",
+    "Check vocab_size and length": "Check --vocab and --length",
+    "give the model that it makes": "name a function without arguments that makes it",
+    "give that, not what makes it": "name a function without arguments that makes it",
+}
+
+
+def _on_the_command_line(said: str) -> str:
+    for ours, theirs in WORDS.items():
+        said = said.replace(ours, theirs)
+    return said
 
 
 def _warn(

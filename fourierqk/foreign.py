@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fourierqk.adapter import Model
+from fourierqk.adapter import Model, beside_ids
 from fourierqk.checks import nearest
 from fourierqk.wrappers import bare
 
@@ -51,6 +51,10 @@ def _made(place: str, home: str, name: str) -> Model:
         raise ValueError(f"{name}() in {home} ends the program ({e.code}) instead of making a model") from e
     if not callable(model):
         raise ValueError(f"{name}() in {home} made {type(model).__name__}, no callable ids (B, T) -> logits (B, T, V)")
+    if needed := beside_ids(model):
+        given = ", ".join(f"{argument}=..." for argument in needed)
+        raise ValueError(f"{place} needs {', '.join(needed)} beside ids, and is called with ids alone: name a function "
+                         f"that fills them in, def {name}_of_ids(ids): return {name}(ids, {given})")  # fmt: skip
     return model
 
 
@@ -129,8 +133,8 @@ def _weights(path: Path) -> Mapping[str, Tensor]:
             raise ValueError(f"{path} is no .safetensors file: {e}") from e
     try:
         held = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as e:
-        raise ValueError(f"{path} holds more than tensors, or is damaged: save model.state_dict() alone ({e})") from e
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as e:  # whose advice to unpickle it all the same is none
+        raise ValueError(f"{path} holds more than tensors, or is damaged: save model.state_dict() alone") from e
     held = next((held[name] for name in NESTED if isinstance(held, Mapping) and name in held), held)
     if not isinstance(held, Mapping) or not all(isinstance(v, Tensor) for v in held.values()):
         raise ValueError(f"{path} holds no state_dict, neither at its top nor under {', '.join(NESTED)}")

@@ -369,11 +369,12 @@ def test_a_leak_of_both_kinds_is_shown_where_it_is_gravest_for_the_reader() -> N
 def test_training_mode_is_asked_for_in_a_test_and_said_elsewhere(name: str) -> None:
     torch.manual_seed(0)
     model = Net(TRAINED[name][0]())
-    with pytest.raises(AssertionError, match="In training mode"):
-        assert_causal(model, V, 16, draws=2)
-    for a in (audit(model, V, 16, draws=2), assert_causal(model, V, 16, draws=2, axes=())):
-        assert a.verdict == "causal" and "in training mode outputs differ" in told(a)
-        assert f"{a.probes} probes, in eval mode." in told(a)
+    for more in (), ("batch",):
+        with pytest.raises(AssertionError, match="In training mode"):
+            assert_causal(model, V, 16, draws=2, axes=more)
+    a = audit(model, V, 16, draws=2)
+    assert a.verdict == "causal" and "in training mode outputs differ" in told(a)
+    assert f"{a.probes} probes, in eval mode." in told(a)
 
 
 def test_the_same_in_both_modes_needs_no_word() -> None:

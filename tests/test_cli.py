@@ -202,8 +202,12 @@ def test_the_probes_can_be_cut_from_a_text(monkeypatch):
     "args, says",
     [
         (["train", "fourier-kq"], "unknown system 'fourier-kq': did you mean fourier-qk"),
-        (["train", "base-dot", "--corpus", "no/such.txt"], "unknown corpus 'no/such.txt': there are verse, "),
-        (["train", "base-dot", "--corpus", "shrt.txt"], "It is no file either: did you mean short.txt?"),
+        (["train", "base-dot", "--corpus", "no/such.txt"], "no file of that name: name a text file, or one of verse, "),
+        (["train", "base-dot", "--corpus", "shrt.txt"], "and no file of that name: did you mean short.txt?"),
+        (["train", "base-dot", "--corpus", "vrse"], "did you mean verse?"),
+        (["train", "base-dot", "--corpus", "."], "the corpus . is a folder: name a text file in it"),
+        (["audit", "base-dot", "--text", "short.txt"], "short.txt has 16 characters, too few to probe 256: take a"),
+        (["audit", "base-dot", "--vocab", 3, "--length", 4, "--text", "short.txt"], "has 9 different characters"),
         (["train", "base-dot", "--corpus", "empty.txt"], "empty"),
         (["study", "verse-tiny", "--systems", ","], "systems = '' must name at least one"),
         (["train", "base-dot", "--corpus", "short.txt"], "short"),
@@ -220,8 +224,9 @@ def test_the_probes_can_be_cut_from_a_text(monkeypatch):
 def test_what_a_user_gets_wrong_is_one_line_and_status_2(args, says):
     Path("empty.txt").write_text("")
     Path("short.txt").write_text("too short a text")
-    line = refused(run(*args))
-    assert line.startswith("fourierqk: ") and says in line
+    result = run(*args)
+    line = refused(result)
+    assert line.startswith("fourierqk: ") and says in line and "?." not in line and "Training" not in result.stderr
 
 
 @pytest.mark.parametrize("args", ["train", "train base-dot --steps 0", "audit base-dot --length 1", "nonsense"])
@@ -412,7 +417,7 @@ def test_audit_a_model_from_a_file(mine):
         assert run("audit", f"{mine}:{name}", *options).exit_code == status
     told = json.loads(run("audit", f"{mine}:make_model", *options, "--length", 8, "--axis", "batch", "--json").stdout)
     assert (told["verdict"], told["first_leak"], told["name"]) == ("leaks", "Mine", "Mine")
-    assert told["lengths"] == {"12": "leaks", "8": "leaks"} and told["axes"] == {"batch": "causal"}
+    assert told["lengths"] == {"12": "leaks", "8": "leaks"} and told["axes"] == {"train": "leaks", "batch": "causal"}
 
 
 TRAINED = """
@@ -434,10 +439,77 @@ def test_audit_asks_in_training_mode_and_names_every_module(mine):
     options = ("--vocab", 9, "--length", 8, "--draws", 2)
     both = run("audit", "trained.py:Trained", *options)
     assert both.exit_code == 1 and "In training mode" in both.stdout
-    rows = run("audit", "trained.py:Trained", *options, "--axis", "batch")
-    assert rows.exit_code == 0 and "eval mode alone" in " ".join(rows.stdout.split())
+    rows = json.loads(run("audit", "trained.py:Trained", *options, "--axis", "batch", "--json").stdout)
+    assert rows["axes"] == {"train": "leaks", "batch": "causal"} and rows["verdict"] == "leaks"
     told = json.loads(run("audit", "trained.py:Twice", *options, "--every", "--json").stdout)
     assert told["leaking"] == ["Twice"] and told["way"] == "eval" and told["axes"] == {"train": "leaks"}
+
+
+AWKWARD = """
+from mine import Mine, function
+import torch
+from torch import nn
+
+class Rows(Mine):
+    def forward(self, ids):
+        x = self.embed(ids)
+        return self.head(x - x.mean(0))
+
+class Masked(Mine):
+    def forward(self, ids, mask):
+        return super().forward(ids)
+
+masked = Masked()
+half = Masked
+
+def sized(config):
+    return Mine(config.width)
+
+def wrapped(config):
+    return Mine()
+
+def two(width, depth):
+    return Mine()
+
+def narrow(ids):
+    return function(ids)[..., :4]
+"""
+
+
+@pytest.mark.parametrize("name, status, says", [
+    ("Rows", 3, "--axis batch asks whether rows hear each other"),
+    ("masked", 2, "needs mask beside ids, and is called with ids alone: name a function"),
+    ("half", 2, "needs mask beside ids, and is called with ids alone: name a function"),
+    ("sized", 2, "if sized makes a model, name a function without arguments that makes it"),
+    ("wrapped", 2, "instead of logits: name a function without arguments that makes it"),
+    ("two", 2, "needs arguments (width, depth): name a function"),
+    ("narrow", 0, "4 numbers at each position, but --vocab 9"),
+])  # fmt: skip
+def test_the_command_speaks_of_models_in_its_own_words(mine, name, status, says):
+    Path("awkward.py").write_text(AWKWARD)
+    result = run("audit", f"awkward.py:{name}", "--vocab", 9, "--length", 8, "--draws", 2)
+    said = " ".join(result.output.split())
+    assert result.exit_code == status and says in said
+    assert not any(python in said for python in ("kwargs", "vocab_size", "axes=", "(N,)"))
+
+
+def test_a_text_of_few_windows_is_said_with_its_errors():
+    Path("mine.txt").write_text("to be, or not to be: that is the question. " * 9)
+    said = run("train", "base-dot", "--corpus", "mine.txt", "--steps", 4, "--out", "run").stdout
+    room = (len(text("mine.txt").val) - 1) // 16
+    assert room < 30 and f"this text holds {room} windows side by side: every error (±) here is too small" in said
+    assert f"too narrow intervals: the text holds {room} windows side by side" in run("report", "run").stdout
+    assert "side by side" not in run("train", "base-dot", "--steps", 4).stdout
+
+
+def test_a_failed_run_is_explained_once_and_a_study_names_the_runs_within(monkeypatch):
+    options = ("study", "verse-tiny", "--systems", "base-dot", "--seeds", 1, "--out", "st")
+    assert run(*options, "--steps", 4).exit_code == 0
+    again = run(*options, "--steps", 5)
+    assert again.exit_code == 1 and again.stderr.count("training.steps is 4 there, 5 here") == 1
+    assert "1 of 1 runs failed, for the reasons above: base-dot-s0" in again.stderr
+    assert "name one of the runs within, st/runs/base-dot-s0 say" in refused(run("sample", "st"))
+    assert "name one of the runs within, st/runs/base-dot-s0 say" in refused(run("sample", "st/runs"))
 
 
 def test_what_a_model_prints_is_no_part_of_the_json(mine):
@@ -468,7 +540,8 @@ def test_audit_with_the_weights_of_a_checkpoint(mine):
     ("mine.py:number", None, "no 'number'"),
     ("mine.py:makes_a_number", None, "made int"),
     ("mine.py:make_model", "missing.pt", "no checkpoint missing.pt"),
-    ("mine.py:make_model", "mine.py", "more than tensors"),
+    ("mine.py:make_model", "mine.py", "holds more than tensors, or is damaged: save model.state_dict() alone"),
+    ("mine.py:make_model", "cut.pt", "holds more than tensors, or is damaged: save model.state_dict() alone"),
     ("mine.py:make_model", "other.pt", "do not fit the model"),
     ("mine.py:make_model", "list.pt", "no state_dict"),
     ("mine.py:make_model", "bad.safetensors", "no .safetensors file"),
@@ -480,12 +553,14 @@ def test_audit_with_the_weights_of_a_checkpoint(mine):
 def test_files_that_do_not_fit_are_named(mine, place, checkpoint, says):
     torch.save({"embed.weight": torch.zeros(2)}, "other.pt")
     torch.save([1, 2], "list.pt")
+    Path("cut.pt").write_bytes(Path("other.pt").read_bytes()[:200])
     Path("bad.safetensors").write_bytes(b"not at all")
     Path("quits.py").write_text("import sys; sys.exit(4)")
     Path("quits_later.py").write_text("def make(): raise SystemExit(0)")
     Path("wrong.py").write_text("def make(:")
     more = ("--checkpoint", checkpoint) if checkpoint else ()
-    assert says in refused(run("audit", place, "--vocab", 9, "--length", 8, *more))
+    line = refused(run("audit", place, "--vocab", 9, "--length", 8, *more))
+    assert says in line and "weights_only" not in line
 
 
 def test_audit_refuses_what_does_not_go_together(mine):

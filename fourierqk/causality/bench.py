@@ -50,7 +50,10 @@ def control(subject: Subject, bases: Tensor, edits: Plan) -> Control:
     beside = None
     if rows > 1 and not alike(first[:1], subject(torch.cat([base[:1], other[1:]]))[:1], SAME):
         rows, beside = 1, replace(subject, copies=1, beside=other[1:])
-        notes.append("outputs depend on the other rows of the batch: probed one row at a time, and beside fixed ones")
+        notes.append(
+            "outputs depend on the other rows of the batch: probed one row at a time, and beside fixed ones; "
+            'axes=("batch",) asks whether rows hear each other'
+        )
     sizes = _sizes(subject, base[:1])
     if len(sizes) > 1:
         notes.append("outputs depend on how many texts share a batch: probed in batches of 1, 2 and 3")

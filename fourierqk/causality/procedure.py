@@ -78,14 +78,14 @@ def audit(
 
 
 def assert_causal(
-    model: Model, vocab_size: int, length: int, *, axes: Sequence[str] = ("train",), **how: Any
+    model: Model, vocab_size: int, length: int, *, axes: Sequence[str] = (), **how: Any
 ) -> Audit:
     """For a test: audit a model in eval and in training mode, and fail unless the verdict is "causal".
 
-    axes: as those of `audit`; () leaves training mode out. how: further keywords of `audit`. AssertionError with
-    module, cut and size where the model leaks, and where the audit cannot tell.
+    axes: what else to ask, as of `audit`, which can also leave training mode out. how: further keywords of `audit`.
+    AssertionError with module, cut and size where the model leaks, and where the audit cannot tell.
     """
-    found = audit(model, vocab_size, length, axes=axes, **how)
+    found = audit(model, vocab_size, length, axes=("train", *axes), **how)
     if found.verdict != "causal":
         raise AssertionError(f"not causal: {found}")
     return found

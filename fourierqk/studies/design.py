@@ -227,7 +227,10 @@ def open_corpus(name: str) -> Corpus:
         return known[name]()
     if name.partition("-")[0] in TASKS:
         return task(name)
+    if Path(name).is_dir():
+        raise ValueError(f"the corpus {name} is a folder: name a text file in it, or one of {', '.join(known)}")
     if not Path(name).exists():
-        meant = nearest(name, [str(path) for path in Path(name).parent.glob("*") if path.is_file()])
-        raise ValueError(f"{unknown_name('corpus', name, known)}. It is no file either{meant and ': '}{meant}")
+        files = [str(path) for path in Path(name).parent.glob("*") if path.is_file()]
+        meant = nearest(name, [*known, *files]) or f"name a text file, or one of {', '.join(known)}"
+        raise ValueError(f"unknown corpus {name!r}, and no file of that name: {meant}")
     return text(name)

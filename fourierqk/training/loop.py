@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from fourierqk.checks import nearest
-from fourierqk.data import Corpus
+from fourierqk.data import Corpus, check_corpus
 from fourierqk.filters import learned_centres
 from fourierqk.losses import honest_loss, ordered_loss
 from fourierqk.model import GPTConfig, LanguageModel, filter_parameters
@@ -109,7 +109,8 @@ def train(
     number. Those of model, corpus and device come before anything is written.
     """
     through, model = compiled or model, unwrapped(model)
-    length, device = _check(model, corpus), pick_device(cfg.device)
+    length = _check(model, corpus, cfg)
+    device = pick_device(cfg.device)
     with nullcontext() if out is None else hold(out), own_generator(device) as generator:
         run = _Run(model.to(device), corpus, cfg, None if out is None else Path(out), through)
         run.open(resume)
@@ -134,8 +135,9 @@ def load(out: str | Path, model: LanguageModel | None = None) -> tuple[LanguageM
     """
     path, record_path = Path(out) / checkpoint.CHECKPOINT, Path(out) / RECORD
     if not path.is_file():
-        runs = {str(p.parent) for place in (path.parent, path.parents[1]) for p in place.glob(f"*/{path.name}")}
-        meant = nearest(out, runs)
+        within = [str(p.parent) for depth in ("*", "runs/*") for p in sorted(path.parent.glob(f"{depth}/{path.name}"))]
+        beside = [str(p.parent) for p in path.parents[1].glob(f"*/{path.name}")]
+        meant = f"name one of the runs within, {within[0]} say" if within else nearest(out, beside)
         raise FileNotFoundError(f"no run in {out}: {path.name} is not there{meant and ', '}{meant}")
     weights, about = checkpoint.best_weights(path)
     record = read_json(record_path) if record_path.is_file() else about
@@ -156,7 +158,7 @@ class _Run:
         self, model: nn.Module, corpus: Corpus, cfg: TrainConfig, out: Path | None, compiled: nn.Module
     ) -> None:
         self.model, self.corpus, self.cfg, self.opt = model, corpus, cfg, optimiser(model, cfg)
-        self.length = _check(model, corpus)
+        self.length = _check(model, corpus, cfg)
         self.compiled = compiled  # what steps go through: the model, or what is put around it
         self.path = out and out / checkpoint.CHECKPOINT
         self.history = History()
@@ -247,8 +249,12 @@ def _step(model: nn.Module, opt: torch.optim.Optimizer, x: Tensor, y: Tensor, cl
     return loss.detach()
 
 
-def _check(model: nn.Module, corpus: Corpus) -> int:
+def _check(model: nn.Module, corpus: Corpus, how: TrainConfig) -> int:
     """The length of the windows, once it is known that the model can read the corpus, and both splits hold a window."""
+    check_corpus(corpus)
+    if not isinstance(how, TrainConfig):
+        said = f"expected a TrainConfig, how to train, got a {type(how).__name__}"
+        raise ValueError(f'{said}: write TrainConfig(steps=500, ...), or PRESETS["tiny"].train for that of a preset')
     cfg: Any = getattr(model, "cfg", None)
     if not hasattr(cfg, "block_size") or not hasattr(cfg, "vocab_size"):
         raise ValueError(f"train needs cfg.block_size and cfg.vocab_size, as a GPT has, not a {type(model).__name__}")
