@@ -1,4 +1,6 @@
 """What a filter of one's own must fulfil, and what to write where it does not."""
+import inspect
+
 import torch
 from torch import Tensor
 
@@ -6,6 +8,8 @@ from fourierqk.filters import GRID, CausalFilter, CircularFilter, FeatureMap, Fi
 from fourierqk.parts import check_rows, grid
 
 __all__ = ["check_map"]
+
+CALLED = {"kernel": ("self",), "response": ("self", "f"), "forward": ("self", "x")}  # with which arguments
 
 
 def check_map(given: object, kind: type[FeatureMap] = FeatureMap) -> None:
@@ -19,12 +23,24 @@ def check_map(given: object, kind: type[FeatureMap] = FeatureMap) -> None:
     if not isinstance(given, kind):
         parents = "CircularFilter or CausalFilter" if issubclass(kind, Filter) else "FeatureMap, or of a Filter"
         raise ValueError(f"expected a {kind.__name__}, got a {type(given).__name__}: write a subclass of {parents}")
-    if "_modules" not in vars(given) or isinstance(given, Filter) and "_like" not in given._buffers:
-        raise ValueError(f"{type(given).__name__}.__init__ must begin with super().__init__()")
+    _check_signatures(type(given))
     if isinstance(given, Filter):
         _check_forward(type(given))
         with torch.no_grad():
             _check_answer(given)
+
+
+def _check_signatures(kind: type[FeatureMap]) -> None:
+    """Its methods take what they are called with."""
+    for name, arguments in CALLED.items():
+        try:
+            inspect.signature(getattr(kind, name, _anything)).bind(*arguments)
+        except TypeError:
+            written = f"def {name}({', '.join(arguments)})"
+            raise ValueError(f"{kind.__name__} has a {name} that takes other arguments: write {written}") from None
+
+
+def _anything(*_: object) -> None: ...
 
 
 def _check_forward(kind: type[Filter]) -> None:

@@ -13,14 +13,16 @@ There are two kinds. A ``CircularFilter`` multiplies the DFT of the whole window
 wraps round the ends, so it hears the future. A ``CausalFilter`` is a left-padded convolution: silence precedes the
 first token, any length T >= 1 will do, and the future is out of reach.
 """
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from fourierqk.checks import check_count
+from fourierqk.checks import check_count, check_keywords
 from fourierqk.parts import (
     bins,
     check_frequency,
@@ -47,7 +49,30 @@ __all__ = [
 GRID = 1024  # samples on which Causal cuts and Unit weighs an impulse response: one grid, so no gain depends on T
 
 
-class FeatureMap(Streaming):
+class _Begun(type):
+    """The type of feature maps: it says in our words what torch and Python leave unsaid when one is made."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        check_keywords(cls, kwargs)
+        begin = f"{cls.__name__}.__init__ must begin with super().__init__()"
+        try:
+            made = super().__call__(*args, **kwargs)
+        except AttributeError as e:
+            if "Module.__init__()" not in str(e):  # torch's complaint about a parameter, buffer or module before it
+                raise
+            raise ValueError(begin) from e
+        if "_modules" not in vars(made) or isinstance(made, Filter) and "_like" not in made._buffers:
+            raise ValueError(begin)
+        return made
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """That of `__init__`, for whoever asks: the one above would hide it."""
+        _, *parameters = inspect.signature(cls.__init__).parameters.values()  # type: ignore[misc]
+        return inspect.Signature(parameters)
+
+
+class FeatureMap(Streaming, metaclass=_Begun):
     """What queries and keys pass through before they are compared (abstract)."""
 
     def forward(self, x: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from fourierqk.streaming import Cache, Counted, Stream, Streaming, opened
 
 __all__ = [
     "Attention", "Block", "FNet", "FourierMixing", "GPT", "GPTConfig", "LanguageModel", "MLP", "attentions",
-    "filter_parameters", "generate",
+    "check_shape", "filter_parameters", "generate",
 ]  # fmt: skip
 
 _Maps = Callable[..., tuple[Tensor, ...]]  # of several signals at once
@@ -51,6 +51,13 @@ class GPTConfig:
             raise ValueError(f"dropout = {self.dropout} must lie in [0, 1)")
 
 
+def check_shape(cfg: object) -> None:
+    """ValueError unless it is the shape of a model: a preset knows no vocabulary, a name no shape."""
+    if not isinstance(cfg, GPTConfig):
+        raise ValueError(f"expected a GPTConfig, the shape of a model, got a {type(cfg).__name__}: write "
+                         'GPTConfig(vocab_size=65, ...), or PRESETS["tiny"].gpt(65) for that of a preset')  # fmt: skip
+
+
 class Attention(Streaming):
     """Multi-head attention, softmax(filter(q) . filter(k) / sqrt(d)) v (paper, section 1).
 
@@ -63,6 +70,7 @@ class Attention(Streaming):
 
     def __init__(self, cfg: GPTConfig, filter: FeatureMap, on: str = "qk", rotary: Rotary | None = None) -> None:
         super().__init__()
+        check_shape(cfg)
         self.cfg = cfg
         check_map(filter)
         if on not in PLACES or isinstance(filter, PrefixFilter) and on != "qk":
@@ -175,6 +183,7 @@ class LanguageModel(Streaming):
 
     def __init__(self, cfg: GPTConfig, mixer: Callable[[], nn.Module], positions: bool = True) -> None:
         super().__init__()
+        check_shape(cfg)
         self.cfg = cfg
         self.tokens = nn.Embedding(cfg.vocab_size, cfg.n_embd)
         self.positions = nn.Embedding(cfg.block_size, cfg.n_embd) if positions else None
@@ -220,7 +229,8 @@ class LanguageModel(Streaming):
     def _logits(self, idx: Tensor, start: int, blocks: Iterable[Stream]) -> Tensor:
         """What comes after each of the tokens (B, T), the first of which stands at `start` -> (B, T, V)."""
         most = self.cfg.block_size
-        if idx.is_floating_point() or idx.dim() != 2 or not 1 <= idx.shape[1] <= most - start:
+        check_ids(idx)
+        if not 1 <= idx.shape[1] <= most - start:
             read = f" after {start} tokens" if start else ""
             raise ValueError(f"expected ids (B, T) with 1 <= T <= block_size = {most}, got {tuple(idx.shape)}{read}")
         x = self.tokens(idx)  # (B, T, C)
@@ -230,6 +240,17 @@ class LanguageModel(Streaming):
         for block in blocks:
             x = block(x)  # (B, T, C)
         return self.head(self.norm(x))  # (B, T, V)
+
+
+def check_ids(idx: object, what: str = "ids") -> None:
+    """ValueError unless these are token ids (B, T), in a type by which a table is asked."""
+    if not isinstance(idx, Tensor):
+        raise ValueError(f"expected {what} (B, T), got a {type(idx).__name__}: write torch.tensor(...), a row a text")
+    if idx.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"expected {what} (B, T), whole numbers, got {idx.dtype}: write ids.long()")
+    if idx.dim() != 2:
+        way_out = ": ids[None] is a batch of one text" if idx.dim() == 1 else ""
+        raise ValueError(f"expected {what} (B, T), got {tuple(idx.shape)}{way_out}")
 
 
 class GPT(LanguageModel):
@@ -277,9 +298,10 @@ def generate(model: LanguageModel, idx: Tensor, n: int, temperature: float = 1.0
     slides and every token has another position in it, and where the model does not stream, the whole window is read
     anew for each token.
     """
-    if idx.is_floating_point() or idx.dim() != 2 or idx.shape[1] < 1 or n < 0 or not temperature >= 0:
+    check_ids(idx, "a prompt of token ids")
+    if idx.shape[1] < 1 or n < 0 or not temperature >= 0:
         raise ValueError(
-            "need a prompt of token ids (B, T), at least one token long, n >= 0 and temperature >= 0, "
+            "need a prompt of at least one token, n >= 0 and temperature >= 0, "
             f"got a prompt {tuple(idx.shape)}, {n=}, {temperature=}"
         )
     if idx.numel() and not 0 <= int(idx.min()) <= int(idx.max()) < model.cfg.vocab_size:

@@ -29,7 +29,7 @@ from fourierqk.filters import (
     bins,
     period,
 )  # fmt: skip
-from fourierqk.model import GPT, FNet, GPTConfig, LanguageModel
+from fourierqk.model import GPT, FNet, GPTConfig, LanguageModel, check_shape
 from fourierqk.neighbours import Dealt, Resonator, Separate, ShortConvolution, Taps, TokenShift
 from fourierqk.prefix import PrefixFilter
 from fourierqk.rotary import Rotary
@@ -265,7 +265,11 @@ def system(name: str) -> System:
 
 def build(name: str, cfg: GPTConfig) -> LanguageModel:
     """The model of a system, freshly initialised from torch's global generator."""
+    if not isinstance(name, str):
+        given = type(name).__name__
+        raise ValueError(f'build("base-dot", cfg) takes a name, then a shape: the first given is a {given}')
     s = system(name)
+    check_shape(cfg)
     if s.filter is None:
         return FNet(cfg)
     return GPT(cfg, s.filter(cfg), s.on, Rotary(_width(cfg)) if s.rotary else None)

@@ -157,7 +157,9 @@ def test_a_vector_has_its_length_and_its_order():
 
 
 def test_a_word_is_one_of_the_words():
-    assert word(" Gap ", ["gap", "floor"]) == "gap"
+    for same in (" Gap ", "gap.", "'gap'", "Gap!", '"gap".'):
+        assert word(same, ["gap", "floor"]) == "gap"
+    assert members(["idle.", "so"], "words") == {"idle", "so"} and members({".", "a b"}, "signs") == {".", "a b"}
     for other in ("audit", 3, ["gap", "floor"], None):
         with pytest.raises(Refused, match='one of "gap", "floor"'):
             word(other, ["gap", "floor"])

@@ -1,6 +1,7 @@
 """The model against an independent transformer in numpy, with its weights copied."""
 import copy
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import torch.nn.functional as F
 from fourierqk.combinators import Analytic, Bank, Causal, PhaseRandomised, SlidingDFT, Unit
 from fourierqk.filters import AllPass, Filter, Gaussian, Morlet
 from fourierqk.model import GPT, Attention, FNet, FourierMixing, GPTConfig, filter_parameters, generate
+from fourierqk.training.presets import PRESETS
+from fourierqk.zoo import build
 
 CFG = GPTConfig(vocab_size=11, block_size=24, n_layer=2, n_head=3, n_embd=12, dropout=0.0)
 
@@ -338,10 +341,31 @@ def test_a_bad_shape_is_explained(change, words):
         GPTConfig(**{**vars(CFG), **change})
 
 
-@pytest.mark.parametrize("shape", [(1, 25), (1, 0), (5,), (1, 2, 3)])
-def test_bad_ids_are_explained(shape):
-    with pytest.raises(ValueError, match="block_size = 24"):
-        make()(torch.zeros(shape, dtype=torch.long))
+@pytest.mark.parametrize("given, says", [
+    (torch.zeros(1, 25, dtype=torch.long), "block_size = 24, got (1, 25)"),
+    (torch.zeros(1, 0, dtype=torch.long), "block_size = 24, got (1, 0)"),
+    (torch.zeros(5, dtype=torch.long), "(B, T), got (5,): ids[None] is a batch of one text"),
+    (torch.zeros(1, 2, 3, dtype=torch.long), "(B, T), got (1, 2, 3)"),
+    (torch.zeros(1, 5), "whole numbers, got torch.float32: write ids.long()"),
+    (torch.zeros(1, 5, dtype=torch.bool), "whole numbers, got torch.bool: write ids.long()"),
+    (torch.zeros(1, 5, dtype=torch.uint8), "whole numbers, got torch.uint8: write ids.long()"),
+    ([[1, 2]], "got a list: write torch.tensor(...)"),
+])  # fmt: skip
+def test_bad_ids_are_explained(given, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        make()(given)
+
+
+@pytest.mark.parametrize("given", [PRESETS["tiny"], "base-dot", {"vocab_size": 9}, 65])
+def test_what_is_no_shape_of_a_model_is_explained(given):
+    for make_one in (GPT, FNet, lambda cfg: Attention(cfg, Gaussian()), lambda cfg: build("fourier-qk", cfg)):
+        with pytest.raises(ValueError, match=f"expected a GPTConfig, .* got a {type(given).__name__}: write GPTConfig"):
+            make_one(given)
+
+
+def test_a_name_and_a_shape_the_wrong_way_round_are_explained():
+    with pytest.raises(ValueError, match="takes a name, then a shape: the first given is a GPTConfig"):
+        build(CFG, "fourier-qk")
 
 
 @pytest.mark.parametrize(

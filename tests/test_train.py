@@ -621,3 +621,15 @@ def test_no_bar_where_nobody_sees_it_and_one_on_demand(capfd):
 if __name__ == "__main__":  # the child that the first test kills
     torch.set_num_threads(1)
     long_run(Path(sys.argv[1]), float(sys.argv[2]))
+
+
+@pytest.mark.parametrize("corpus, cfg, says", [
+    ("verse", CFG, "expected a Corpus, got 'verse': write verse"),
+    (PRESETS["tiny"], CFG, "expected a Corpus, got Preset"),
+    (text(), PRESETS["tiny"], r'expected a TrainConfig, .* got a Preset: .*PRESETS\["tiny"\].train'),
+    (text(), 500, "expected a TrainConfig, how to train, got a int"),
+])  # fmt: skip
+def test_what_is_no_text_and_no_training_is_explained_before_anything_is_written(tmp_path, corpus, cfg, says):
+    with pytest.raises(ValueError, match=says):
+        train(gpt(), corpus, cfg, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -14,8 +14,9 @@ import torch
 import traitlets
 from viewing import address, alone, leaves_no_trace, opened, pure
 
+from fourierqk import widgets
 from fourierqk.filters import Gaussian
-from fourierqk.widgets import MIME, FilterDesigner, PhaseScrambler
+from fourierqk.widgets import MIME, WIDGETS, FilterDesigner, PhaseScrambler
 from fourierqk.widgets.filter_designer import FAMILIES, TEXT
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -420,4 +421,14 @@ def test_a_setting_that_a_widget_lacks_is_refused():
         widget.freqency = 1 / 4
     with pytest.raises(AttributeError, match="unknown setting of FilterDesigner 'colour': there are bandwidth"):
         widget.colour = "blue"
-    assert widget.frequency == 1 / 8
+    with pytest.raises(AttributeError, match="unknown setting of FilterDesigner 'freq': did you mean frequency"):
+        print(widget.freq)
+    assert widget.frequency == 1 / 8 and not hasattr(widget, "_repr_svg_") and widget.filter.centre is not None
+
+
+@pytest.mark.parametrize("name", WIDGETS)
+def test_a_widget_is_not_made_with_a_setting_that_it_lacks(name):
+    with pytest.raises(TypeError, match=f"unknown setting of {name} 'colour_of_it': there are "):
+        getattr(widgets, name)(colour_of_it="blue")
+    with pytest.raises(TypeError, match="unknown setting of FilterDesigner 'freq': did you mean frequency"):
+        FilterDesigner(freq=0.1)

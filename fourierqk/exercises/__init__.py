@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import numbers
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ NO_NUMBER = "a number is asked for, and {} is none."
 NOT_WHOLE = "the answer is a whole number, not {}:"
 ABS_TOL = 1e-9  # of a number near zero
 NEAR = 1e-3  # of a number that is no whole one, to a known mistake
+MARKS = string.whitespace + string.punctuation  # around a word: a full stop is no part of an answer
 MOST = 10_000  # members of an answer that are looked at: an iterator need not end
 
 
@@ -120,7 +122,7 @@ def members(answer: Any, such_as: str) -> set:
 def _member(x: Any, such_as: str) -> float | str:
     value = _only(x)
     if isinstance(value, str):
-        return value.strip()
+        return value.strip(MARKS) or value.strip()
     if isinstance(value, bool | np.bool_):
         raise Refused(f"answer with {such_as}. True and False say where, not which: np.flatnonzero turns them into it.")
     try:
@@ -133,9 +135,9 @@ def _member(x: Any, such_as: str) -> float | str:
 
 
 def word(answer: Any, words: Iterable[str]) -> str:
-    """The one of `words` that an answer is, whatever its case; else Refused."""
+    """The one of `words` that an answer is, whatever its case and the marks around it; else Refused."""
     words, [found] = list(words), answer if isinstance(answer, list | tuple | set) and len(answer) == 1 else [answer]
-    if isinstance(found, str) and (found := found.strip().lower()) in words:
+    if isinstance(found, str) and (found := found.strip(MARKS).lower()) in words:
         return found
     choices = ", ".join(f'"{w}"' for w in words)
     raise Refused(f"answer with one of {choices}, in quotation marks, not {_shown(answer)}.")

@@ -9,7 +9,7 @@ from typing import Any
 import anywidget
 import traitlets as t
 
-from fourierqk.checks import unknown_name
+from fourierqk.checks import check_keywords, unknown_name
 from fourierqk.records import folder
 from fourierqk.storage import read_json
 
@@ -112,6 +112,11 @@ class Widget(anywidget.AnyWidget):
     _css = source("widgets.css")
     _ipython_display_ = None  # ipywidgets 7 would prefer it to _repr_mimebundle_
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Widget":
+        """TypeError for a setting that the widget does not have; Python's own would not say which there are."""
+        check_keywords(cls, kwargs)
+        return super().__new__(cls, *args, **kwargs)
+
     @classmethod
     def still(cls) -> str:
         """What the book's page says in its place to readers without JavaScript."""
@@ -128,6 +133,12 @@ class Widget(anywidget.AnyWidget):
         if not (name.startswith("_") or hasattr(type(self), name)):
             raise AttributeError(unknown_name(f"setting of {type(self).__name__}", name, self.settings()))
         super().__setattr__(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        """AttributeError for what the widget does not have; of a setting with the nearest ones."""
+        if name.startswith("_") or hasattr(type(self), name):
+            return object.__getattribute__(self, name)  # which says so, or what went wrong inside a property
+        raise AttributeError(unknown_name(f"setting of {type(self).__name__}", name, self.settings()))
 
     def open(self) -> None:
         """Open the channel to the browser, except in a book build, where it would leave dead state in every page."""
