@@ -82,3 +82,20 @@ def test_two_on_a_page_fit_the_screen_and_a_phone_shows_the_plot_first(browser, 
         plot = page.get_by_role("img").first.bounding_box()
         control = page.locator("input, select").first.bounding_box()
         assert plot["width"] > 0 and (width > 390 or plot["y"] < control["y"])
+
+
+@each
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_tip_covers_a_plot(browser, name, width):
+    """Axes and legends begin below the title, and the tip ends there, however many lines it takes."""
+    with alone(browser, getattr(widgets, name)(), viewport={"width": width, "height": 900}) as page:
+        page.add_style_tag(content=widgets.source("widgets.css"))
+        page.clock.run_for(300)
+        for panel in page.locator(".fqk-panel").all():
+            canvas = panel.locator("canvas")
+            for across in (0.3, 0.7):
+                box = canvas.bounding_box()
+                canvas.hover(position={"x": across * box["width"], "y": 0.5 * box["height"]})
+                tip = panel.locator(".fqk-tip")
+                if tip.is_visible():
+                    assert (place := tip.bounding_box())["y"] + place["height"] <= box["y"] + 28

@@ -1,5 +1,6 @@
 """HalfKernel: its numbers are the library's and the closed form's, and the reader's hand reaches the model."""
 import math
+import re
 
 import numpy as np
 import pytest
@@ -134,6 +135,25 @@ def test_the_page_sends_nothing_that_python_refuses(live):
             field.press("Enter")
             live.clock.run_for(150)
             HalfKernel(**{key: live.evaluate(f"model.get('{key}')")})
+
+
+def test_a_tap_that_moves_nothing_says_so(live):
+    """Where the kernel has faded: the slider's first steps move no picture, and later ones do."""
+    taps, note = live.get_by_label("Taps", exact=True), live.get_by_text("moves nothing")
+    faded = int(re.search(r"faded by lag (\d+),", note.inner_text())[1])
+    pictures = "[...document.querySelectorAll('canvas')].map((c) => c.toDataURL()).join()"
+    live.get_by_label("Taps, exact value").fill(str(faded + 2))
+    live.get_by_label("Taps, exact value").press("Enter")
+    live.clock.run_for(300)
+    assert note.count() == 1
+    taps.press("ArrowLeft")
+    live.clock.run_for(300)
+    seen = live.evaluate(pictures)
+    assert note.count() == 0
+    for _ in range(faded // 2):
+        taps.press("ArrowLeft")
+    live.clock.run_for(300)
+    assert live.evaluate(pictures) != seen
 
 
 def test_a_phone_has_room_for_it_and_it_leaves_no_trace(live):

@@ -315,7 +315,9 @@ def test_the_scrambler_answers_its_reader(browser):
         said = page.get_by_role("img").all()
         before = [canvas.get_attribute("aria-label") for canvas in said]
         assert "0 of" in before[1] and "correlation with the line before is 1." in before[2]
+        assert page.get_by_label("Seed", exact=True).is_disabled(), "it moves nothing until angles are scrambled"
         page.get_by_label("Scramble", exact=True).press("End")
+        page.clock.run_for(100)
         page.get_by_label("Seed", exact=True).press("ArrowRight")
         field = page.get_by_label("Shift, exact value")
         field.fill("-32")

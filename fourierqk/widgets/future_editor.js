@@ -69,7 +69,7 @@ function dial(s) {
 }
 
 // ---------------------------------------------------------------- the widget
-function editor(model, change) {
+function editor(model, change, status) {
   const put = (text) => {
     if (text === model.get("text")) return;
     change("before", model.get("text"));
@@ -98,8 +98,9 @@ function editor(model, change) {
     nodes: [
       element("p", { className: "fqk-note" }, "Under each letter: the letter that each model expects next, the stronger its colour the surer. ▲ in red: changed by an edit that comes later."),
       lines,
+      element("label", { className: "fqk-control fqk-main" }, element("span", {}, "Letter to change: arrows choose, a key writes"), place),
+      status,
       element("div", { className: "fqk-controls" },
-        element("label", { className: "fqk-control" }, element("span", {}, "Letter to change: arrows choose, a key writes"), place),
         element("div", { className: "fqk-buttons" }, next),
         own.node),
       element("div", { className: "fqk-dials" }, ...SYSTEMS.map((_, s) => dial(s))),

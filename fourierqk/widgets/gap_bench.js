@@ -88,10 +88,11 @@ function bench(model, change) {
     }, set("share")),
     leak: menu("Its look ahead works", LEAKS, set("leak")),
   };
-  const panel = new Panel(300);
+  const panel = new Panel(300), { confidence, share, leak } = controls;
+  confidence.node.classList.add("fqk-main");
   return {
     traits: ["confidence", "share", "leak"],
-    nodes: [element("div", { className: "fqk-controls" }, ...Object.values(controls).map((c) => c.node)), panel.node],
+    nodes: [element("div", { className: "fqk-controls" }, share.node, leak.node), confidence.node, panel.node],
     update(theme) {
       const settings = Object.fromEntries(Object.keys(controls).map((key) => [key, model.get(key)])), l = losses(settings);
       for (const [key, control] of Object.entries(controls)) control.show(settings[key]);

@@ -38,6 +38,14 @@ const drawn = (s, fs) => size(transform(fine(s), 1 / FINE, fs)); // magnitude of
 
 const energyOf = ({ re, im }) => re.reduce((sum, v, i) => sum + v * v + im[i] * im[i], 0);
 
+const FAINT = 1e-6; // a share of the kernel's energy that no plot shows
+function reach(s) { // the last lag that matters
+  const { re, im } = kernel({ ...s, taps: MOST }), energy = Array.from(re, (v, t) => v * v + im[t] * im[t]);
+  let left = energy.reduce((a, b) => a + b) * FAINT, t = MOST - 1;
+  while (t > 0 && (left -= energy[t]) > 0) t--;
+  return t;
+}
+
 // Everything that is shown: `fs` from -1/2 to 1, the gain that runs (up to 1/2) and that of the curve, in units of the
 // peak that runs; shares of energy: held by the taps, beyond Nyquist before sampling; DC relative to the peak.
 function describe(s) {
@@ -131,17 +139,22 @@ function halfKernel(model, change) {
   const settings = () => ({ shape: model.get("shape"), scale: model.get("scale"), taps: model.get("taps") });
   const names = Object.fromEntries(Object.entries(SHAPES).map(([key, { name }]) => [key, `half a ${name}`]));
   const octaves = { to: Math.log2, from: (v) => 2 ** v };
-  const tapped = (v) => `tap${v > 1 ? "s" : ""}, lags 0 to ${v - 1}`;
+  const tapped = (v) => {
+    const end = reach(settings());
+    return `tap${v > 1 ? "s" : ""}, lags 0 to ${v - 1}${v > end + 1 ? `; the kernel has faded by lag ${end}, and a tap beyond it moves nothing` : ""}`;
+  };
   const controls = {
     shape: menu("Kernel", names, (v) => change("shape", v)),
     scale: slider("Scale", { min: SMALLEST, max: LARGEST, step: 0.01, fieldStep: 0.1, ...octaves, say: (a) => `${short(a)} tokens, ${rhythm({ ...settings(), scale: a })}`, note: (a) => `tokens, ${rhythm({ ...settings(), scale: a })}` }, (v) => change("scale", v)),
     taps: slider("Taps", { min: 1, max: MOST, step: 1, fieldStep: 1, say: (v) => `${v} ${tapped(v)}`, note: tapped }, (v) => change("taps", Math.round(v))),
   };
-  const panels = { kernel: new Panel(260), response: new Panel(260) };
+  const panels = { kernel: new Panel(260), response: new Panel(260) }, { shape, scale, taps } = controls;
+  scale.node.classList.add("fqk-main");
   return {
     traits: ["shape", "scale", "taps"],
     nodes: [
-      element("div", { className: "fqk-controls" }, ...Object.values(controls).map(({ node }) => node)),
+      element("div", { className: "fqk-controls" }, shape.node, taps.node),
+      scale.node,
       element("div", { className: "fqk-panels" }, panels.kernel.node, panels.response.node),
     ],
     update(theme) {

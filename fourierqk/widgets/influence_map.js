@@ -115,8 +115,8 @@ function mapper(model, change) {
   return {
     traits: ["mask", "kernel", "text", "token"],
     nodes: [
-      element("div", { className: "fqk-controls" }, controls.mask.node, controls.kernel.node),
-      element("div", { className: "fqk-controls" }, controls.text.node, element("label", { className: "fqk-control" }, element("span", {}, "Edited letter"), place)),
+      element("div", { className: "fqk-controls" }, controls.mask.node, controls.kernel.node, controls.text.node),
+      element("label", { className: "fqk-control fqk-main" }, element("span", {}, "Edited letter"), place),
       panel.node,
     ],
     update(theme) {

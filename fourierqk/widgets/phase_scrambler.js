@@ -139,17 +139,19 @@ function scrambler(model, change) {
     scramble: slider("Scramble", {
       min: 0, max: 1, step: 0.01, fieldStep: 0.01, say: (v) => `${short(100 * v)} percent of a random angle`, note: () => "of a random angle",
     }, set("scramble")),
-    seed: slider("Seed", { min: 0, max: SEEDS, step: 1, fieldStep: 1, say: (v) => `seed ${v}`, note: () => "which angles" }, whole("seed")),
+    seed: slider("Seed", { min: 0, max: SEEDS, step: 1, fieldStep: 1, say: (v) => `seed ${v}`, note: () => (model.get("scramble") ? "which angles" : "no angle is scrambled: choose a share first") }, whole("seed")),
     text: textbox("A line of text", { longest: LONGEST }, set("text")),
     signal: menu("Signal: 1 at", SIGNALS, set("signal")),
   };
   const panels = { amplitudes: new Panel(220), phases: new Panel(220), line: new Panel(220) };
   const { shift, scramble, seed, text, signal } = controls;
   text.node.classList.add("fqk-wide");
+  scramble.node.classList.add("fqk-main");
   return {
     traits: ["text", "signal", "shift", "scramble", "seed"],
     nodes: [
-      element("div", { className: "fqk-controls" }, shift.node, scramble.node, seed.node),
+      element("div", { className: "fqk-controls" }, shift.node, seed.node),
+      scramble.node,
       element("div", { className: "fqk-panels" }, panels.amplitudes.node, panels.phases.node),
       panels.line.node,
       element("div", { className: "fqk-controls" }, text.node, signal.node),
@@ -158,6 +160,7 @@ function scrambler(model, change) {
       const s = Object.fromEntries(Object.keys(controls).map((key) => [key, model.get(key)]));
       const d = describe(s.text, s.signal, s);
       for (const [key, control] of Object.entries(controls)) control.show(s[key]);
+      seed.enable(s.scramble > 0);
       panels.amplitudes.draw(amplitudePlot(d), theme);
       panels.phases.draw(phasePlot(d), theme);
       panels.line.draw(linePlot(s.text, d), theme);

@@ -143,11 +143,13 @@ function finder(model, change) {
   };
   const panels = { spectrum: new Panel(250, (f) => pick(1 / f)), columns: new Panel(250), fold: new Panel(430) };
   controls.text.node.classList.add("fqk-wide");
+  controls.period.node.classList.add("fqk-main");
   let known = {}; // the spectrum waits for another text, not for another period
   return {
     traits: ["listen", "period", "text"],
     nodes: [
-      element("div", { className: "fqk-controls" }, controls.listen.node, controls.period.node, controls.text.node),
+      element("div", { className: "fqk-controls" }, controls.listen.node, controls.text.node),
+      controls.period.node,
       element("div", { className: "fqk-panels" }, panels.spectrum.node, panels.columns.node),
       panels.fold.node,
     ],

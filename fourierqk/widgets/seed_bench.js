@@ -148,9 +148,10 @@ function bench(model, change) {
     interval: menu("Interval", INTERVALS, set("interval")),
   };
   const panel = new Stack(420), row = (...keys) => element("div", { className: "fqk-controls" }, ...keys.map((key) => controls[key].node));
+  controls.seeds.node.classList.add("fqk-main");
   return {
     traits: ["difference", "spread", "seeds", "interval"],
-    nodes: [row("difference", "spread"), row("seeds", "interval"), panel.node],
+    nodes: [row("difference", "spread", "interval"), controls.seeds.node, panel.node],
     update(theme) {
       const s = Object.fromEntries(Object.keys(controls).map((key) => [key, model.get(key)])), all = studies(s);
       for (const [key, control] of Object.entries(controls)) control.show(s[key]);

@@ -145,10 +145,12 @@ function tokenRing(model, change) {
     zeros: slider("Zeros appended", { ...counted, max: TOKENS, say: (v) => `${v} zeros`, note: () => "before the transform" }, whole("zeros", TOKENS)),
   };
   const panels = { ring: new Circle(290, move), line: new Panel(290, move) };
+  controls.position.node.classList.add("fqk-main");
   return {
     traits: ["kernel", "position", "zeros", "text"],
     nodes: [
-      element("div", { className: "fqk-controls" }, ...Object.values(controls).map(({ node }) => node)),
+      element("div", { className: "fqk-controls" }, controls.kernel.node, controls.zeros.node),
+      controls.position.node,
       element("div", { className: "fqk-panels" }, panels.ring.node, panels.line.node),
     ],
     update(theme) {
