@@ -13,3 +13,30 @@ COLLISIONS = """() => [...document.querySelectorAll(".fqk-figure")].flatMap((fig
     && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3).map(([other]) => [name, one, other]));
   return [...outside, ...over];
 })"""
+
+# Formulas that end at the edge of their box, and neither break nor show that they go on.
+CUT_FORMULAS = """() => [...document.querySelectorAll("article mjx-container[display=true]")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1 && !/gradient/.test(getComputedStyle(box).backgroundImage))
+  .map((box) => box.closest("div").id)"""
+
+# Names in tables that go on in a second line.
+BROKEN_NAMES = """() => [...document.querySelectorAll("article table .pre")].filter((name) => {
+    const words = document.createRange();
+    words.selectNodeContents(name);
+    return new Set([...words.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+  }).map((name) => name.textContent)"""
+
+# Tables that scroll and take their first column along.
+LOOSE_TABLES = """() => [...document.querySelectorAll("article table")].filter((table) => {
+    const box = table.parentElement, cell = table.querySelector("td");
+    return table.scrollWidth > box.clientWidth + 1 && cell && getComputedStyle(cell).position !== "sticky";
+  }).map((table) => table.textContent.trim().slice(0, 60))"""
+
+# Lines of code that end out of sight.
+CUT_CODE = """() => [...document.querySelectorAll("article .highlight pre")]
+  .filter((block) => block.scrollWidth > block.clientWidth + 1).map((block) => block.textContent.slice(0, 60))"""
+
+FAULTS = {
+    "words of figures collide": COLLISIONS, "formulas are cut": CUT_FORMULAS, "names are broken": BROKEN_NAMES,
+    "first columns scroll away": LOOSE_TABLES, "code is cut": CUT_CODE,
+}  # fmt: skip

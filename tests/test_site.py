@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from conftest import SITE
+from looks import CUT_CODE, FAULTS
 from playwright.sync_api import expect
 from viewing import PATIENCE, context, opened, served, tab
 
@@ -66,6 +67,7 @@ def test_page(address, desk, name):
     with tab(desk) as view:
         visit(view.page, f"{address}/{name}")
         assert view.page.evaluate(THEME) == "light" and sideways(view.page) <= 0
+        assert broken(view.page) == {}
         assert not view.page.evaluate(MUTE), "figures or images without a text for those who cannot see them"
         assert not view.page.locator(".MathJax_Error, mjx-merror").count(), "a formula that MathJax cannot read"
         assert not (grave := accessibility(view.page)), grave
@@ -88,7 +90,17 @@ def test_a_page_runs_no_checker_and_says_no_such_thing(site, name):
 def test_page_on_a_phone(address, phone, name):
     with tab(phone) as view:
         visit(view.page, f"{address}/{name}")
-        assert sideways(view.page) <= 0 and view.faults == []
+        assert sideways(view.page) <= 0 and broken(view.page) == {} and view.faults == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_figure_is_drawn_before_print(address, desk, name):
+    """The reader has not scrolled, and a browser prints without waiting for anything."""
+    with tab(desk) as view:
+        view.page.goto(f"{address}/{name}")
+        view.page.wait_for_function("!document.querySelector(':is(.fqk-live, .fqk-figure):not([data-drawn])')")
+        view.page.emulate_media(media="print")
+        assert view.page.evaluate(CUT_CODE) == [] and view.faults == []
 
 
 def test_a_page_opened_at_night(address, browser):
@@ -105,6 +117,11 @@ THEME = "document.documentElement.dataset.theme"
 
 def page_with_figures() -> Iterator[str]:
     return (p for p in PAGES if 'class="fqk-figure"' in (SITE / p).read_text("utf8"))
+
+
+def broken(page) -> dict[str, list]:
+    """What a reader would call broken, by what it is."""
+    return {fault: found for fault, script in FAULTS.items() if (found := page.evaluate(script))}
 
 
 def sideways(page) -> int:
