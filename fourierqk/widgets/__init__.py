@@ -20,7 +20,7 @@ WIDGETS = {  # class -> the name of its module and of its script
     "AttentionLens": "attention_lens", "DFTExplorer": "dft_explorer", "FilterDesigner": "filter_designer",
     "FutureEditor": "future_editor", "GapBench": "gap_bench", "HalfKernel": "half_kernel",
     "InfluenceMap": "influence_map", "PhaseScrambler": "phase_scrambler", "RhythmFinder": "rhythm_finder",
-    "SeedBench": "seed_bench", "TokenRing": "token_ring",
+    "ScaleMixer": "scale_mixer", "SeedBench": "seed_bench", "TokenRing": "token_ring",
 }  # fmt: skip
 CARRIES = {  # script -> the systems of book/records/future that it runs, by readers.js
     "attention_lens": ("base-dot", "fourier-qk"), "future_editor": ("base-dot", "fourier-qk", "prefix-fourier-qk"),

@@ -132,7 +132,7 @@ function uniform(seed) {
 // ---------------------------------------------------------------- one panel on a canvas
 // plot = {title, xlabel, ylabel, x: {min, max, ticks, map?}, y: {min, max, ticks}, top?: ticks, toplabel?, foot?,
 // paint(g, X, Y, theme, box), read?(x, y) -> text under the pointer, alt}; a tick is [value, text]; `map` bends an axis.
-// press(x, y): where the reader presses and drags, also when the drag leaves the panel.
+// press(x, y, first): where the reader presses and drags, also when the drag leaves the panel; first: it begins.
 class Panel {
   constructor(height, press) {
     this.height = height;
@@ -145,7 +145,7 @@ class Panel {
       this.tip.hidden = x === null || !this.plot.read;
       if (x === null) return;
       const y = this.heightAt(e.clientY);
-      if (held) press(x, y);
+      if (held) press(x, y, e.type === "pointerdown");
       this.tip.textContent = this.plot.read?.(x, y);
     };
     this.canvas.addEventListener("pointerdown", (e) => {
