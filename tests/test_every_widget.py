@@ -1,6 +1,7 @@
 """What holds for every widget: Reset, a refusal in words of what is not taken, room for two on a phone and a screen."""
+import numpy as np
 import pytest
-from viewing import address, alone
+from viewing import address, alone, leaves_no_trace
 
 from fourierqk import widgets
 
@@ -99,3 +100,73 @@ def test_no_tip_covers_a_plot(browser, name, width):
                 tip = panel.locator(".fqk-tip")
                 if tip.is_visible():
                     assert (place := tip.bounding_box())["y"] + place["height"] <= box["y"] + 28
+
+
+# ---------------------------------------------------------------- sound
+
+SILENT = {"GapBench", "SeedBench"}  # losses and intervals: no signal in time
+heard = pytest.mark.parametrize("name", [name for name in widgets.WIDGETS if name not in SILENT])
+SPEAKER = """() => {
+  window.made = [];
+  window.AudioContext = class {
+    constructor() { this.destination = {}; }
+    resume() {}
+    createBuffer(ears, samples, rate) {
+      const buffer = { rate, ears: [], copyToChannel: (data, ear) => { buffer.ears[ear] = Array.from(data); } };
+      return buffer;
+    }
+    createBufferSource() {
+      const source = { connect() {}, start() { source.on = true; }, stop() { source.on = false; } };
+      made.push(source);
+      return source;
+    }
+  };
+}"""
+
+
+def listen(page) -> np.ndarray:
+    """Press the button -> both ears (2, samples)."""
+    page.get_by_role("button", name="Listen").click()
+    return np.array(page.evaluate("made[made.length - 1].buffer.ears"))
+
+
+@heard
+def test_a_signal_is_heard_when_the_button_is_pressed_and_not_before(live, name):
+    live.evaluate(SPEAKER)
+    live.get_by_role("button", name="Reset").click()
+    live.clock.run_for(300)
+    assert live.evaluate("made.length") == 0 and live.locator(".fqk-buttons .fqk-note").inner_text()
+    ears = listen(live)
+    assert ears.shape[0] == 2 and 0.05 < abs(ears).max() <= 1 and np.isfinite(ears).all()
+    assert ears.shape[1] <= 40 * live.evaluate("made[0].buffer.rate"), "forty seconds are enough"
+    live.get_by_role("button", name="Stop").click()
+    assert not live.evaluate("made[0].on")
+    listen(live)
+    live.evaluate("made[1].onended()")
+    assert live.get_by_role("button", name="Listen").count() == 1
+    listen(live)
+    assert leaves_no_trace(live) and not live.evaluate("made[2].on")
+
+
+@pytest.mark.parametrize("name", sorted(SILENT))
+def test_what_is_no_signal_has_no_button(live, name):
+    assert live.get_by_role("button", name="Listen").count() == 0
+
+
+@pytest.mark.parametrize("widget", [widgets.TokenRing("one-sided", 3), widgets.HalfKernel(), widgets.InfluenceMap()])
+def test_the_right_ear_hears_the_tick_alone_where_nothing_hears_the_future(browser, widget):
+    left, right = lengths_heard(browser, widget)
+    assert 0 < right <= 0.03 < left
+
+
+@pytest.mark.parametrize("widget", [widgets.TokenRing("two-sided", 8), widgets.InfluenceMap("none")])
+def test_the_future_is_in_the_right_ear(browser, widget):
+    assert min(lengths_heard(browser, widget)) > 0.1
+
+
+def lengths_heard(browser, widget) -> list[float]:
+    """For how many seconds each ear hears something."""
+    with alone(browser, widget) as page:
+        page.evaluate(SPEAKER)
+        ears, rate = listen(page), page.evaluate("made[0].buffer.rate")
+    return (np.count_nonzero(abs(ears) > 1e-4, axis=1) / rate).tolist()

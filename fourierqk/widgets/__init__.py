@@ -42,7 +42,7 @@ def module(name: str) -> str:
     """The ES module of a widget: what all share, the models if it runs any, its own part; one text without imports."""
     data = {r["system"]: {key: r[key] for key in TOLD} for r in carried(name)}
     models = [f"const RECORDS = {json.dumps(data, separators=(',', ':'))};", source("readers.js")] if data else []
-    return "\n".join([source("common.js"), *models, source(f"{name}.js")])
+    return "\n".join([source("common.js"), source("sound.js"), *models, source(f"{name}.js")])
 
 
 def carried(name: str) -> list[dict[str, Any]]:

@@ -147,6 +147,13 @@ function lens(model, change) {
       controls.token.node,
       element("div", { className: "fqk-controls" }, ...["filter", "frequency", "width", "system", "head", "text"].map((key) => controls[key].node)),
     ],
+    hear: {
+      said: "Letter by letter: how much the token looks at it, in the left ear; how much that hangs on a letter still to come, in the right. A low tick is the token itself.",
+      score: () => {
+        const s = settings(), d = describe(s), t = s.token;
+        return { ticks: Array.from(d.weights[t], (_, u) => +(u === t)), left: d.weights[t], right: Array.from(d.influence[t], (v, u) => (u > t ? v : 0)) };
+      },
+    },
     update(theme) {
       const s = settings(), d = describe(s);
       for (const [key, control] of Object.entries(controls)) control.show(s[key]);

@@ -264,9 +264,10 @@ function spot(g, x, y, r, colour, hollow) {
 }
 
 // ---------------------------------------------------------------- the widget protocol
-// build(model, change, status) -> {nodes, traits, update(theme)}: nodes fill the widget, update shows the model's state
+// build(model, change, status) -> {nodes, traits, update(theme), hear?}: nodes fill the widget, update shows the model's state
 // and returns a sentence on it, which stands in `status`: last, or where the nodes have it. Input redraws once a frame;
-// the kernel, if there is one, hears of it after a pause. Reset brings back the state in which the widget was made.
+// the kernel, if there is one, hears of it after a pause. Reset brings back the state in which the widget was made;
+// `hear` is what sound.js plays.
 function mount({ model, el }, name, build) {
   const root = element("div", { className: "fqk-widget", role: "group", "aria-label": name });
   const status = element("p", { className: "fqk-status", role: "status" });
@@ -279,10 +280,11 @@ function mount({ model, el }, name, build) {
     clearTimeout(saving);
     saving = setTimeout(() => model.save_changes(), 150);
   };
-  const { nodes, traits, update } = build(model, change, status);
+  const { nodes, traits, update, hear } = build(model, change, status);
+  const sound = hear && player(hear);
   const first = traits.map((key) => [key, model.get(key)]);
   const reset = button("Reset", () => { for (const [key, value] of first) change(key, value); });
-  root.append(...nodes, ...(nodes.includes(status) ? [] : [status]), element("div", { className: "fqk-buttons" }, reset));
+  root.append(...nodes, ...(nodes.includes(status) ? [] : [status]), element("div", { className: "fqk-buttons" }, reset, ...(sound ? sound.nodes : [])));
   el.append(root);
   function redraw() {
     frame = 0;
@@ -297,6 +299,7 @@ function mount({ model, el }, name, build) {
   const unwatch = watchTheme(queue);
   redraw();
   return () => {
+    sound?.stop();
     cancelAnimationFrame(frame);
     clearTimeout(saving);
     clearTimeout(saying);

@@ -204,6 +204,13 @@ function explorer(model, change) {
       controls.frequency.node,
       element("div", { className: "fqk-controls" }, ...["letter", "length", "window", "zeros", "text"].map((key) => controls[key].node)),
     ],
+    hear: {
+      said: "A high tick at each arrow, a low one where the turning arrow points east. Where the two keep step, the arrows lead far.",
+      score: () => {
+        const s = settings(), { x } = describe(s), turns = (t) => Math.floor(s.frequency * t + 1e-9);
+        return { beats: x, ticks: x.map((_, t) => +(!t || !s.frequency || turns(t) > turns(t - 1))) };
+      },
+    },
     update(theme) {
       const s = settings(), d = describe(s), chars = Array.from(s.text);
       const counts = Object.fromEntries([...new Set([...chars, s.letter])].sort().map((c) => [c, `${name(c)} (${chars.filter((o) => o === c).length})`]));

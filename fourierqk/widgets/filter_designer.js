@@ -255,6 +255,14 @@ function designer(model, change) {
       element("div", { className: "fqk-controls" }, text.node, signal.node, listener),
       panels.text.node,
     ],
+    hear: {
+      said: "A tick at each mark of the line. The filtered line as a tone: what it hears of the past in the left ear, of the future in the right.",
+      score: () => {
+        const s = settings(), x = indicator(model.get("text"), model.get("signal")), n = x.length, h = impulse(s, n).re, wraps = !FAMILIES[s.family].kernel;
+        const ear = (ahead) => x.map((_, t) => x.reduce((sum, v, u) => (u > t === ahead && (wraps || !ahead) ? sum + h[(t - u + n) % n] * v : sum), 0));
+        return { beats: x, left: ear(false), right: ear(true) };
+      },
+    },
     update(theme) {
       const s = settings(), d = describe(s), t = Math.min(model.get("position"), length() - 1);
       for (const [key, control] of Object.entries(controls)) control.show(model.get(key));

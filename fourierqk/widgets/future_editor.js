@@ -106,6 +106,14 @@ function editor(model, change, status) {
       element("div", { className: "fqk-dials" }, ...SYSTEMS.map((_, s) => dial(s))),
       element("p", { className: "fqk-note" }, `Loss in nats per letter. Claimed: over the whole window. Honest: after its last letter, where there is no future. The line across is the floor, ${floor}: without the future nobody is below it on average; ▼ is.`),
     ],
+    hear: {
+      said: "A tick a letter, a low one at the change. A prediction of fourier-qk that changed is a tone: in the right ear if it stands before the change, and so has read the future.",
+      score: () => {
+        const { edit, moved } = compare(model.get("before"), model.get("text")), changed = new Set(moved[SYSTEMS.indexOf("fourier-qk")]);
+        const line = (f) => Float64Array.from({ length: LENGTH }, (_, t) => +f(t));
+        return { beats: line(() => true), ticks: line((t) => t === edit), left: line((t) => changed.has(t) && t >= edit), right: line((t) => changed.has(t) && t < edit) };
+      },
+    },
     update(theme) {
       const text = model.get("text"), before = model.get("before"), token = model.get("token"), d = compare(before, text);
       const wide = lines.clientWidth >= 620, said = sentence(before, text, d);

@@ -157,6 +157,10 @@ function halfKernel(model, change) {
       scale.node,
       element("div", { className: "fqk-panels" }, panels.kernel.node, panels.response.node),
     ],
+    hear: {
+      said: "A tick, and then the taps, real part, as a tone in the left ear: half a kernel hears the past alone.",
+      score: () => { const { re } = kernel(settings()); return { beats: [1], left: re.slice(0, reach(settings()) + 1) }; },
+    },
     update(theme) {
       const s = settings(), d = describe(s);
       for (const [key, control] of Object.entries(controls)) control.show(s[key]);

@@ -119,6 +119,14 @@ function mapper(model, change) {
       element("label", { className: "fqk-control fqk-main" }, element("span", {}, "Edited letter"), place),
       panel.node,
     ],
+    hear: {
+      said: "Token by token, how far each output moves: in the left ear where it hears its past, in the right where it comes before the edit. A tick marks the edited letter.",
+      score: () => {
+        const token = Math.min(model.get("token"), length() - 1), d = describe(model.get("text"), { mask: model.get("mask"), kernel: model.get("kernel") });
+        const moved = d.map.map((row, t) => (d.heard(t, token) ? row[token] : 0));
+        return { beats: moved.map((_, t) => +(t === token)), left: moved.map((v, t) => (t < token ? 0 : v)), right: moved.map((v, t) => (t < token ? v : 0)) };
+      },
+    },
     update(theme) {
       const text = model.get("text"), token = Math.min(model.get("token"), length() - 1);
       const d = describe(text, { mask: model.get("mask"), kernel: model.get("kernel") });

@@ -156,6 +156,13 @@ function scrambler(model, change) {
       panels.line.node,
       element("div", { className: "fqk-controls" }, text.node, signal.node),
     ],
+    hear: {
+      said: "A high tick at each mark of the line; the line after its phases changed as a tone that rises and falls with it.",
+      score: () => {
+        const s = Object.fromEntries(Object.keys(controls).map((key) => [key, model.get(key)])), { x, y } = describe(s.text, s.signal, s);
+        return { beats: x, left: y, right: y };
+      },
+    },
     update(theme) {
       const s = Object.fromEntries(Object.keys(controls).map((key) => [key, model.get(key)]));
       const d = describe(s.text, s.signal, s);

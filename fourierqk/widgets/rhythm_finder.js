@@ -1,5 +1,5 @@
 // ---------------------------------------------------------------- the spectrum of a text, as fourierqk/data/spectrum.py has it
-const WINDOW = 256, SHORTEST = 16, LONGEST = 4096, ROWS = 36; // tokens, characters, characters, rows shown
+const WINDOW = 256, SHORTEST = 16, LONGEST = 4096, ROWS = 36, HEARD = 400; // tokens, characters, characters, rows shown, tokens played
 
 const LISTEN = { all: "every character", spaces: "spaces and line ends", lines: "line ends", vowels: "vowels", capitals: "capital letters" };
 const MARKS = { spaces: /\s/u, lines: /\n/u, vowels: /[aeiou]/iu, capitals: /\p{Lu}/u };
@@ -153,6 +153,13 @@ function finder(model, change) {
       element("div", { className: "fqk-panels" }, panels.spectrum.node, panels.columns.node),
       panels.fold.node,
     ],
+    hear: {
+      said: "A low tick where a row begins, a high one at each mark. If the period is right, the two keep step.",
+      score: () => {
+        const cells = fold(codes(model.get("text"), model.get("listen")), Math.min(longest(), model.get("period")), model.get("listen")).slice(0, HEARD);
+        return { beats: cells.map((c) => +c.marked), ticks: cells.map((c) => +(c.column === 0)) };
+      },
+    },
     update(theme) {
       const text = model.get("text"), listen = model.get("listen"), period = Math.min(longest(), model.get("period"));
       if (known.text !== text || known.listen !== listen) {

@@ -153,6 +153,13 @@ function tokenRing(model, change) {
       controls.position.node,
       element("div", { className: "fqk-panels" }, panels.ring.node, panels.line.node),
     ],
+    hear: {
+      said: "A tick at the impulse. What hears it as its past sounds in the left ear; what hears it before it comes, in the right.",
+      score: () => {
+        const s = { kernel: model.get("kernel"), position: model.get("position"), zeros: model.get("zeros") }, y = output(s);
+        return { beats: y.map((_, t) => +(t === s.position)), left: y.map((v, t) => (t < s.position ? 0 : v)), right: y.map((v, t) => (t < s.position ? v : 0)) };
+      },
+    },
     update(theme) {
       const s = { kernel: model.get("kernel"), position: model.get("position"), zeros: model.get("zeros") };
       for (const [key, control] of Object.entries(controls)) control.show(s[key]);
