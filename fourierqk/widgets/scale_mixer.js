@@ -142,6 +142,13 @@ function mixer(model, change) {
       element("div", { className: "fqk-controls fqk-four" }, ...KEYED.map((key) => controls[key].node)),
       choices,
     ],
+    hear: {
+      said: "The kernel of all four, lag by lag: first what it hears of the future, in the right ear, then a tick at lag 0, then the past, in the left.",
+      score: () => {
+        const all = describe(settings()).rows[4], lags = Array.from({ length: 2 * REACH + 1 }, (_, i) => i - REACH);
+        return { beats: lags.map((l) => +(l === 0)), left: lags.map((l) => (l < 0 ? 0 : all[l])), right: lags.map((l) => (l < 0 ? all[-l] : 0)) };
+      },
+    },
     update(theme) {
       const s = settings(), d = describe(s), offers = JSON.stringify(d.means);
       if (offers !== offered) {
