@@ -17,7 +17,7 @@ from viewing import address, alone, leaves_no_trace, opened, pure
 from fourierqk import widgets
 from fourierqk.filters import Gaussian
 from fourierqk.widgets import MIME, WIDGETS, FilterDesigner, PhaseScrambler
-from fourierqk.widgets.filter_designer import FAMILIES, TEXT
+from fourierqk.widgets.filter_designer import FAMILIES, FORMULA, TEXT
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 ADDRESS = address("filter_designer")
@@ -65,7 +65,7 @@ def test_repr_is_the_call_that_makes_it():
     assert again.settings() == designer.settings()
     assert designer.settings() == {
         "family": "causal-morlet", "frequency": 1 / 12, "bandwidth": 1 / 48,
-        "text": TEXT, "signal": "vowels", "position": 3,
+        "text": TEXT, "signal": "vowels", "position": 3, "formula": FORMULA,
     }  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def test_both_sides_know_the_same_families(script):
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("frequency", "bandwidth"), SETTINGS)
 def test_numbers_equal_the_librarys(script, precise, family, frequency, bandwidth):
-    settings = {"family": family, "frequency": frequency, "bandwidth": bandwidth}
+    settings = {"family": family, "frequency": frequency, "bandwidth": bandwidth, "formula": "f < c + w"}
     filter = FilterDesigner(**settings).filter
     f = torch.linspace(0, 0.5, 101)
     theirs = complex_of(script(f"{PLAIN}(response(a[0], a[1]))", [settings, f.tolist()]))
@@ -170,7 +170,7 @@ def test_numbers_equal_the_librarys(script, precise, family, frequency, bandwidt
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("text", ["x", " ", "Über den\nWolken, 7 times", TEXT * 4])
 def test_the_filtered_line_equals_the_librarys(script, precise, family, text):
-    settings = {"family": family, "frequency": 1 / 9, "bandwidth": 1 / 40}
+    settings = {"family": family, "frequency": 1 / 9, "bandwidth": 1 / 40, "formula": "cos(pi * f / 2 / c)"}
     x = torch.tensor([float(c.isspace()) for c in text])
     assert script("[...indicator(a, 'spaces')]", text) == x.tolist()
     ours = FilterDesigner(**settings).filter(x[None, None, :, None])[0, 0].numpy()  # (T, 1), or (T, 2) if complex
@@ -187,7 +187,7 @@ def test_signals(script):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_share_of_the_future(script, family):
     """Half of what a two-sided filter's echo holds beside lag 0; nothing of a causal one's."""
-    share = script("describe(a).future", {"family": family, "frequency": 1 / 16, "bandwidth": 1 / 64})
+    share = script("describe(a).future", FilterDesigner(family).settings())
     h = FilterDesigner(family).filter.impulse(1024)[0].abs().square()
     expected = 0 if "-" in family and family != "mexican-hat" else float((h.sum() - h[0]) / h.sum() / 2)
     assert share == pytest.approx(expected, abs=1e-5)

@@ -102,16 +102,18 @@ function slider(label, { min, max, step, digits = 4, to = (v) => v, from = (v) =
   return { node, show, bound, enable: (on) => { range.disabled = field.disabled = !on; node.classList.toggle("fqk-off", !on); } };
 }
 
-function textbox(label, { shortest = 1, longest }, change) {
+// check(text) -> what is wrong with it, in words, or "": such a text stands, is not taken, and is not written over.
+function textbox(label, { shortest = 1, longest, check = () => "" }, change) {
   const area = element("textarea", { rows: 2, maxLength: longest, spellcheck: false, ...KEYS });
   area.addEventListener("input", () => {
-    const length = Array.from(area.value).length;
-    if (length >= shortest) change(area.value);
-    else refuse(area, `${label} needs ${shortest} character${shortest > 1 ? "s" : ""} or more, and this has ${length}.`);
+    const length = Array.from(area.value).length, short = `${label} needs ${shortest} character${shortest > 1 ? "s" : ""} or more, and this has ${length}.`;
+    const wrong = length < shortest ? short : check(area.value);
+    if (wrong) refuse(area, wrong);
+    else change(area.value);
   });
   return {
     node: element("label", { className: "fqk-control" }, element("span", {}, label), area),
-    show: (v) => { if (area.value !== v && !(area.value === "" && document.activeElement === area)) area.value = v; },
+    show: (v) => { if (area.value !== v && !(area.matches(":focus") && area.hasAttribute("aria-invalid"))) area.value = v; },
   };
 }
 

@@ -1,5 +1,79 @@
+// ---------------------------------------------------------------- a formula of the reader's own, as formula.py reads it
+const VARIABLES = ["f", "c", "w"]; // frequency, centre, bandwidth
+const FUNCTIONS = {
+  abs: [1, Math.abs], cos: [1, Math.cos], exp: [1, Math.exp], log: [1, Math.log],
+  max: [2, Math.max], min: [2, Math.min], sin: [1, Math.sin], sqrt: [1, Math.sqrt],
+};
+const OPERATORS = {
+  "<": (a, b) => +(a < b), ">": (a, b) => +(a > b), "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b, "^": (a, b) => a ** b,
+};
+const LEVELS = ["<>", "+-", "*/"]; // what binds least first
+const KNOWN = [...VARIABLES, "pi", ...Object.keys(FUNCTIONS)].join(", ");
+const TOKEN = /\s*(?:(?<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?<name>[A-Za-z_]\w*)|(?<sign>[-+*/^(),<>]))/dy;
+
+// A function of {f, c, w}; an Error says what is wrong and where. Nothing of the text is run as a script.
+function compile(text) {
+  const tokens = [], whole = text.trimEnd();
+  const fail = (at, what) => { throw new Error(`at character ${at + 1}: ${what}`); };
+  for (let at = 0; at < whole.length; at = TOKEN.lastIndex) {
+    TOKEN.lastIndex = at;
+    const m = TOKEN.exec(whole);
+    if (!m) { at += whole.slice(at).length - whole.slice(at).trimStart().length; fail(at, `"${String.fromCodePoint(whole.codePointAt(at))}" has no meaning here`); }
+    const kind = Object.keys(m.groups).find((key) => m.groups[key] !== undefined);
+    tokens.push([kind, m.groups[kind], m.indices.groups[kind][0]]);
+  }
+  tokens.push(["end", "", whole.length]);
+  const take = (signs) => (tokens[0][0] === "sign" && signs.includes(tokens[0][1]) ? tokens.shift()[1] : "");
+  const need = (sign) => take(sign) || fail(tokens[0][2], `"${sign}" is missing`);
+  const joined = (sign, left, right) => (v) => OPERATORS[sign](left(v), right(v));
+  function level(depth) {
+    if (depth === LEVELS.length) return signed();
+    let left = level(depth + 1);
+    for (let sign; (sign = take(LEVELS[depth]));) left = joined(sign, left, level(depth + 1));
+    return left;
+  }
+  function signed() {
+    if (take("-")) { const inner = signed(); return (v) => -inner(v); }
+    const base = atom();
+    return take("^") ? joined("^", base, signed()) : base;
+  }
+  function atom() {
+    const [kind, token, at] = tokens[0];
+    if (take("(")) { const inner = level(0); need(")"); return inner; }
+    if (kind !== "number" && kind !== "name") fail(at, `a number, a name or a bracket is missing${token && ` before "${token}"`}`);
+    tokens.shift();
+    if (kind === "number" || token === "pi") { const value = kind === "number" ? +token : Math.PI; return () => value; }
+    if (VARIABLES.includes(token)) return (v) => v[token];
+    if (!Object.hasOwn(FUNCTIONS, token)) fail(at, `"${token}" is not known, but ${KNOWN} are`);
+    need("(");
+    const given = [level(0)], [count, run] = FUNCTIONS[token];
+    while (take(",")) given.push(level(0));
+    need(")");
+    if (given.length !== count) fail(at, `${token} takes ${count} value${count > 1 ? "s" : ""}, not ${given.length}`);
+    return (v) => run(...given.map((each) => each(v)));
+  }
+  const found = level(0);
+  if (tokens[0][1]) fail(tokens[0][2], `an operator is missing before "${tokens[0][1]}"`);
+  return found;
+}
+
+// What is wrong with a formula, in words; "" if nothing is.
+function wrongWith({ formula, frequency: c, bandwidth: w }) {
+  try {
+    const value = compile(formula), at = Array.from({ length: 513 }, (_, k) => k / 1024).find((f) => !Number.isFinite(value({ f, c, w })));
+    return at === undefined ? "" : `it is not finite at f = ${short(at)}`;
+  } catch (error) {
+    return error.message;
+  }
+}
+
+function own({ formula, frequency: c, bandwidth: w }) { // where it is not finite, nothing passes
+  const value = compile(formula);
+  return (f) => { const v = value({ f: Math.abs(f), c, w }); return Number.isFinite(v) ? v : 0; };
+}
+
 // ---------------------------------------------------------------- the filters, as fourierqk/filters.py defines them
-// Settings s = {family, frequency, bandwidth}, both in cycles per token. Signals are {re, im}; im is null where real.
+// Settings s = {family, frequency, bandwidth, formula}, in cycles per token. Signals are {re, im}; im is null where real.
 const GRID = 1024; // the grid on which fourierqk.filters.Causal takes an impulse response
 const TAPS = 128; // reach of the causal families, in tokens
 
@@ -20,6 +94,8 @@ const FAMILIES = {
     name: "Gaussian, sliding DFT", band: bands.gaussian,
     kernel: (s) => ({ re: inverse(bands.gaussian(s), TAPS), im: null }),
   },
+  own: { name: "Your formula, two-sided", band: own, free: true },
+  "causal-own": { name: "Your formula, future cut off", band: own, kernel: cut(own), free: true },
 };
 
 const tables = new Map();
@@ -113,28 +189,29 @@ const size = ({ re, im }) => Float64Array.from(re, (v, i) => (im ? Math.hypot(v,
 const percent = (v) => `${v > 0 && v < 0.001 ? "under 0.1" : (100 * v).toFixed(v && v < 0.1 ? 1 : 0)} %`;
 
 function describe(s) {
-  const family = FAMILIES[s.family], fs = axis(s), gain = size(response(s, fs)), peak = Math.max(...gain);
+  const family = FAMILIES[s.family], fs = axis(s), gain = size(response(s, fs)), peak = Math.max(1e-9, ...gain);
   const h = impulse(s, GRID), energy = size(h).map((v) => v * v), all = energy.reduce((a, b) => a + b);
   const ahead = family.kernel ? 0 : energy.subarray(GRID / 2 + 1).reduce((a, b) => a + b);
   return { family, fs, gain, peak, at: fs[gain.indexOf(peak)], dc: gain[0] / peak, h, future: all ? ahead / all : 0 };
 }
 
 const sentence = (s, d) =>
+  (d.family.free && wrongWith(s) ? `Of your formula, ${wrongWith(s)}: nothing passes there. ` : "") +
   `${d.family.name}: centre ${short(s.frequency)} cycles per token, one cycle in ${short(1 / s.frequency)} tokens. ` +
   `The response peaks with ${short(d.peak)} at ${short(d.at)}; at DC it passes ${percent(d.dc)} of that. ` +
   (d.future ? `${percent(d.future)} of the impulse response's energy lies in the future.` : "Nothing of the impulse response lies in the future.");
 
 // ---------------------------------------------------------------- panels
 function responsePlot(s, d) {
-  const { fs } = d, asked = fs.map(d.family.band(s)), most = Math.max(...asked);
+  const { fs } = d, asked = fs.map(d.family.band(s)), most = Math.max(1e-9, ...asked.map(Math.abs));
   const root = { map: Math.sqrt, unmap: (v) => v * v };
   return {
-    title: "Frequency response", xlabel: "cycles per token (square-root axis)", ylabel: "gain / peak gain",
+    title: "Frequency response: drag its peak or flank", xlabel: "cycles per token (square-root axis)", ylabel: "gain / peak gain",
     x: { min: 0, max: 0.5, ...root, ticks: [[0, "0"], [1 / 64, "1/64"], [1 / 16, "1/16"], [1 / 8, "1/8"], [1 / 4, "1/4"], [1 / 2, "1/2"]] },
     y: { min: 0, max: 1.08, ticks: [[0, "0"], [0.5, "0.5"], [1, "1"]] },
     top: [[1 / 64, "64"], [1 / 16, "16"], [1 / 8, "8"], [1 / 4, "4"], [1 / 2, "2"]], toplabel: "tokens per cycle",
     paint(g, X, Y, theme, box) {
-      if (d.family.kernel) curve(g, fs, asked.map((v) => v / most), X, Y, theme.muted, { width: 1.2, dash: [5, 4] });
+      if (d.family.kernel) curve(g, fs, asked.map((v) => Math.abs(v) / most), X, Y, theme.muted, { width: 1.2, dash: [5, 4] });
       curve(g, fs, d.gain.map((v) => v / d.peak), X, Y, theme.band, { fill: 0.18 });
       curve(g, [s.frequency, s.frequency], [0, 1.08], X, Y, theme.muted, { width: 1, dash: [2, 3] });
       if (!d.family.kernel) return;
@@ -155,7 +232,7 @@ function impulsePlot(s, d) {
   const re = at(d.h.re), im = d.h.im && at(d.h.im), zero = -EARLIEST;
   const most = Math.max(1e-9, ...size({ re, im }));
   return {
-    title: "Impulse response", xlabel: "lag (tokens)", ylabel: "weight",
+    title: "Impulse response: drag to stretch it", xlabel: "lag (tokens)", ylabel: "weight",
     x: { min: EARLIEST, max: LATEST, ticks: [-64, -32, 0, 32, 64, 96, 128].map((v) => [v, String(v)]) },
     y: { min: -1.12 * most, max: 1.12 * most, ticks: [-most, 0, most].map((v) => [v, short(v)]) },
     paint(g, X, Y, theme, box) {
@@ -219,23 +296,41 @@ function textPlot(s, text, signal, position) {
 
 // ---------------------------------------------------------------- the widget
 const octaves = { to: Math.log2, from: (v) => 2 ** v };
+const SLOWEST = 1 / 512, FASTEST = 0.499, WIDEST = 1 / 4; // that the page goes to, in cycles per token
 
 function designer(model, change) {
   const set = (key) => (value) => change(key, value);
-  const settings = () => ({ family: model.get("family"), frequency: model.get("frequency"), bandwidth: model.get("bandwidth") });
+  const settings = () => Object.fromEntries(["family", "frequency", "bandwidth", "formula"].map((key) => [key, model.get(key)]));
   const names = Object.fromEntries(Object.entries(FAMILIES).map(([key, { name }]) => [key, name]));
+  const uses = (variable) => !FAMILIES[model.get("family")].free || RegExp(`\\b${variable}\\b`).test(model.get("formula"));
+  const movable = () => !FAMILIES[model.get("family")].fixed && uses("w");
+  const within = (key, low, high) => (v) => change(key, +Math.min(high, Math.max(low, v)).toPrecision(4));
+  const tune = within("frequency", SLOWEST, FASTEST), widen = within("bandwidth", SLOWEST, WIDEST);
+  let flank = false; // what the drag has hold of: the peak, or what falls off beside it
+  const grip = (f, _, first) => {
+    const far = Math.abs(f - model.get("frequency")) / model.get("bandwidth");
+    if (first) flank = movable() && far > 0.6 && far < 2.5;
+    if (flank) widen(far * model.get("bandwidth"));
+    else if (uses("c")) tune(f);
+  };
+  const stretch = (lag) => { // a bell of so many tokens, or the trough of a Mexican hat
+    const far = Math.max(1, Math.abs(lag));
+    if (movable()) widen(1 / (2 * Math.PI * far));
+    else if (FAMILIES[model.get("family")].fixed) tune(Math.sqrt(1.5) / (Math.PI * far));
+  };
   const controls = {
     family: menu("Filter", names, set("family")),
     frequency: slider("Centre frequency", {
-      min: 1 / 512, max: 0.499, step: 0.01, fieldStep: 0.001, ...octaves,
+      min: SLOWEST, max: FASTEST, step: 0.01, fieldStep: 0.001, ...octaves,
       say: (f) => `${short(f)} cycles per token, ${short(1 / f)} tokens per cycle`,
-      note: (f) => `cycles per token, ${short(1 / f)} tokens per cycle`,
+      note: (f) => (uses("c") ? `cycles per token, ${short(1 / f)} tokens per cycle` : "c is not in your formula"),
     }, set("frequency")),
     bandwidth: slider("Bandwidth", {
-      min: 1 / 512, max: 1 / 4, step: 0.01, fieldStep: 0.001, ...octaves,
+      min: SLOWEST, max: WIDEST, step: 0.01, fieldStep: 0.001, ...octaves,
       say: (w) => `${short(w)} cycles per token`,
-      note: () => (FAMILIES[model.get("family")].fixed ? "set by the centre frequency" : "cycles per token, standard deviation"),
+      note: () => (FAMILIES[model.get("family")].fixed ? "set by the centre frequency" : uses("w") ? "cycles per token, standard deviation" : "w is not in your formula"),
     }, set("bandwidth")),
+    formula: textbox("Your formula of f, centre c and bandwidth w", { longest: 200, check: (formula) => wrongWith({ ...settings(), formula }) }, set("formula")),
     text: textbox("A line of text", { longest: 512 }, set("text")),
     signal: menu("Signal: 1 at", SIGNALS, set("signal")),
   };
@@ -243,14 +338,14 @@ function designer(model, change) {
   const listen = (t) => change("position", Math.min(length() - 1, Math.max(0, Math.round(t))));
   const place = element("input", { type: "range", min: 0, step: 1, ...KEYS });
   place.addEventListener("input", () => listen(+place.value));
-  const panels = { response: new Panel(250), impulse: new Panel(250), text: new Panel(220, listen) };
-  const { family, frequency, bandwidth, text, signal } = controls;
+  const panels = { response: new Panel(250, grip), impulse: new Panel(250, stretch), text: new Panel(220, listen) };
+  const { family, frequency, bandwidth, formula, text, signal } = controls;
   text.node.classList.add("fqk-wide");
   const listener = element("label", { className: "fqk-control" }, element("span", {}, "Listening token"), place);
   return {
-    traits: ["family", "frequency", "bandwidth", "text", "signal", "position"],
+    traits: ["family", "frequency", "bandwidth", "formula", "text", "signal", "position"],
     nodes: [
-      element("div", { className: "fqk-controls" }, family.node, frequency.node, bandwidth.node),
+      element("div", { className: "fqk-controls" }, family.node, frequency.node, bandwidth.node, formula.node),
       element("div", { className: "fqk-panels" }, panels.response.node, panels.impulse.node),
       element("div", { className: "fqk-controls" }, text.node, signal.node, listener),
       panels.text.node,
@@ -266,7 +361,9 @@ function designer(model, change) {
     update(theme) {
       const s = settings(), d = describe(s), t = Math.min(model.get("position"), length() - 1);
       for (const [key, control] of Object.entries(controls)) control.show(model.get(key));
-      bandwidth.enable(!d.family.fixed);
+      frequency.enable(uses("c"));
+      bandwidth.enable(movable());
+      formula.node.hidden = !d.family.free;
       place.max = length() - 1;
       place.value = t;
       place.setAttribute("aria-valuetext", `token ${t}`);
@@ -280,5 +377,5 @@ function designer(model, change) {
 
 export default {
   render: (view) => mount(view, "Filter designer", designer),
-  pure: { apply, describe, families: Object.keys(FAMILIES), impulse, indicator, response },
+  pure: { apply, compile, describe, families: Object.keys(FAMILIES), impulse, indicator, response, wrongWith },
 };
