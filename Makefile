@@ -17,12 +17,14 @@ TOO_OLD := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14 python; do \
 	$$p -c "$(TOO_OLD)" >/dev/null 2>&1 && echo $$p && break; done)
 
-.PHONY: help book test serve lab notebooks lint fork clean
+.PHONY: help book test serve pdf zip lab notebooks lint fork clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make book       install into $(VENV), execute every chapter, write $(SITE)"
 	@echo "make serve      the same, then serve it on http://127.0.0.1:$(PORT)"
+	@echo "make pdf        the book as one PDF, book/_build/fourierqk.pdf; needs Chromium"
+	@echo "make zip        the book as one file that unpacks anywhere and reads from disk, book/_build/fourierqk.zip"
 	@echo "make test       build the book, then run every test; with FAST=1, the fast ones alone"
 	@echo "make lab        JupyterLab on the chapters"
 	@echo "make notebooks  write each chapter's .ipynb from its .md"
@@ -59,6 +61,13 @@ book: $(VENV)/installed
 serve: book
 	@echo "Serving on http://127.0.0.1:$(PORT) (Ctrl-C stops it)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory book/_build/html
+
+pdf: book
+	@$(BIN)/python tools/paper.py
+
+zip: book
+	@cd book/_build && rm -f fourierqk.zip && $(CURDIR)/$(BIN)/python -m zipfile -c fourierqk.zip html
+	@echo "Packed. Unpack book/_build/fourierqk.zip anywhere, and open html/index.html"
 
 test: $(if $(filter 1,$(FAST)),$(VENV)/installed,book)
 	$(BIN)/python -m pytest $(if $(filter 1,$(FAST)),-m "not slow") -n $(JOBS) --dist loadfile --no-loadscope-reorder  # the long files come first

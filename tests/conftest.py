@@ -1,12 +1,12 @@
 """Shared by all tests: the built wheel and site, a browser to open it with, a closing word when there was none."""
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from paper import find_browser
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "book" / "_build" / "html"
@@ -28,12 +28,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker, and no second
 def hear_ctrl_c() -> None:
     """For a child process to begin with: a shell that runs the tests in the background lets them ignore the signal."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def find_browser() -> str | None:
-    """The Chromium to test with: FOURIERQK_BROWSER, or the first one installed."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-    return os.environ.get("FOURIERQK_BROWSER") or next(filter(None, map(shutil.which, names)), None)
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,9 @@ def test_figures_are_whole_on_paper(page_address, browser):
         view.page.evaluate("addEventListener('resize', (e) => e.stopImmediatePropagation(), true)")  # nobody redraws
         view.page.emulate_media(media="print")
         view.page.add_style_tag(content="main { max-width: 500px !important }")
-        wide = view.page.evaluate("""() => [...document.querySelectorAll(".fqk-figure")].flatMap((figure) =>
-            [...figure.querySelectorAll(".main-svg")].map((svg) => svg.getBoundingClientRect().width
-                / figure.getBoundingClientRect().width))""")
-        assert len(wide) >= len(FIGURES) and all(0.98 < w < 1.02 for w in wide)
+        shares = view.page.evaluate("""() => [...document.querySelectorAll(".fqk-figure")].flatMap((figure) => {
+            const { width, height } = figure.getBoundingClientRect();
+            return [...figure.querySelectorAll(".main-svg")].map((svg) => svg.getBoundingClientRect())
+                .map((layer) => [layer.width / width, layer.height / height]);
+        })""")
+        assert len(shares) >= len(FIGURES) and all(0.95 < share < 1.05 for layer in shares for share in layer)
