@@ -148,6 +148,8 @@ def _windows(
     corpus: Corpus, windows: int, length: int, seed: int, positions: str = "all"
 ) -> tuple[Tensor, Tensor, Tensor, Scored]:
     check_count(windows, "windows")
+    if corpus.hidden and positions != "all":
+        raise ValueError(f"{corpus.name} is masked: its loss is ordered_loss, at the hidden tokens of whole windows")
     where = Scored(corpus.name, "val", windows, length, seed, positions, (len(corpus.val) - 1) // length)
     return (*corpus.windows("val", windows, length, seed), where)
 
@@ -167,18 +169,23 @@ def _nats(model: Model, x: Tensor, y: Tensor, last: int | None = None) -> Iterat
 def ordered_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Loss:
     """The paper's loss: all positions of full windows of the held-out text. A leak lowers it.
 
+    On a masked corpus: all hidden positions, and nothing can lower it but knowledge of the text.
+
     length: tokens in a window, by default the model's block_size.
     """
     _, x, y, where = _windows(corpus, windows, _length(model, corpus, length), seed)
-    return _loss(torch.cat([v.mean(1) for v in _nats(model, x, y)]), where)
+    return _loss(torch.cat([v.sum(1) for v in _nats(model, x, y)]) / (y >= 0).sum(1), where)
 
 
 def honest_loss(model: Model, corpus: Corpus, length: int | None = None, windows: int = 2048, seed: int = 1) -> Loss:
     """The loss at the last position of full windows: it has no future, so any model is honest there.
 
     length: the length the model was trained on, by default its block_size. At another length this is still honest,
-    but a filter of n samples is then asked something it never learned.
+    but a filter of n samples is then asked something it never learned. On a masked corpus every answer is hidden from
+    both sides, and the honest loss is the ordered one.
     """
+    if corpus.hidden:
+        return ordered_loss(model, corpus, length, windows, seed)
     _, x, y, where = _windows(corpus, windows, _length(model, corpus, length), seed, "last")
     return _loss(torch.cat([v[:, 0] for v in _nats(model, x, y, last=1)]), where)
 
@@ -192,7 +199,7 @@ def loss_by_position(
     where the future runs out. The last value estimates `honest_loss`; its mean is `ordered_loss`.
     """
     _, x, y, _ = _windows(corpus, windows, _length(model, corpus, length), seed)
-    return torch.stack([v.sum(0) for v in _nats(model, x, y)]).sum(0) / windows
+    return torch.stack([v.sum(0) for v in _nats(model, x, y)]).sum(0) / (y >= 0).sum(0)
 
 
 def _ends(windows: int, length: int, seed: int) -> Tensor:
@@ -280,15 +287,16 @@ def excess(loss: Loss, corpus: Corpus) -> Difference:
 
 def _oracle(corpus: Corpus, where: Scored | None) -> Tensor:
     """What the best possible predictor pays for what was scored -> (windows,) float64."""
-    if corpus.oracle is None:
+    if not corpus.has_floor:
         raise ValueError(f"{corpus.name!r} has no known entropy, hence no floor: use verse(), metre() or a task()")
     if where is None or where.text != corpus.name:
         raise ValueError(f"a loss on {where.text if where else 'no text'!r} has no floor on {corpus.name!r}")
-    starts, *_ = _windows(corpus, where.windows, where.length, where.seed)
+    starts, x, y, _ = _windows(corpus, where.windows, where.length, where.seed)
+    nats = corpus.best(starts, x, y)
     if where.positions == "all":
-        return corpus.oracle[starts[:, None] + 1 + torch.arange(where.length)].mean(1).double()  # y is x shifted by one
+        return nats.sum(1) / (y >= 0).sum(1)
     last = where.length if where.positions == "last" else _ends(where.windows, where.length, where.seed)
-    return corpus.oracle[starts + last].double()
+    return nats[torch.arange(where.windows), last - 1]
 
 
 def floor(model: Model, corpus: Corpus, length: int | None = None, windows: int = 512, seed: int = 1) -> Difference:
@@ -341,7 +349,7 @@ def floors(
     for text, limit in texts:
         loss = ordered_loss(model, text, length, windows, seed)
         found.append(Floor(text.name, loss, limit, _difference(loss.values - limit)))
-    if corpus.oracle is not None:
+    if corpus.has_floor:
         loss = ordered_loss(model, corpus, length, windows, seed)
         over = excess(loss, corpus)
         found.append(Floor(corpus.name, loss, loss.mean - over.mean, over))

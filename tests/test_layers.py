@@ -20,7 +20,7 @@ HOUSE = """
 progress checks storage parts streaming adapter sizes wrappers foreign
 filters contract combinators channels prefix rotary neighbours model zoo ngram
 records.identity records.provenance records.library records.statistics records.tables records
-data.tinyshakespeare data.words data.grammar data.corpus data.tasks data.spectrum data
+data.tinyshakespeare data.words data.grammar data.inference data.corpus data.tasks data.spectrum data
 losses
 causality.limits causality.rounding causality.steadiness causality.probes causality.subject causality.movement
 causality.replay causality.bench causality.locate causality.examine causality.verdict causality.question causality.dice

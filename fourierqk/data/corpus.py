@@ -24,9 +24,11 @@ from torch import Tensor
 from fourierqk.checks import check_count, unknown_name
 from fourierqk.data import tinyshakespeare, words
 from fourierqk.data.grammar import METRE, VERSE, Grammar, Oracle, entropy_rate, write
+from fourierqk.data.inference import Chain
 
 __all__ = ["Corpus", "check_corpus", "metre", "shakespeare", "text", "verse"]
 
+HIDDEN, IGNORED = "▒", -100  # what stands in a text for a hidden token, and in y for one that nobody asks for
 LEVELS, SPLITS = ("char", "word"), ("train", "val", "test")
 NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # control characters, but for white space and colours (escape)
 
@@ -36,6 +38,9 @@ class Corpus:
     """A text as token ids, split once into a part to learn from and a part to be judged on.
 
     test: a second part to be judged on, which nothing was chosen by; None where there is none (see `halved`).
+
+    hidden: the share of the tokens of every window that are hidden and asked for, 0 where the next token is (see
+    `masked`). grammar: what wrote the text, where a grammar did.
 
     entropy_rate: nats per token of the source, exact, where known. oracle: for each token of val the nats that the
     best possible predictor pays, given everything before it; None where nobody knows.
@@ -52,6 +57,8 @@ class Corpus:
     entropy_rate: float | None = None
     oracle: Tensor | None = None  # (M,) float64
     test: Tensor | None = None  # (L,) int64
+    hidden: float = 0.0
+    grammar: Grammar | None = None
 
     def __post_init__(self) -> None:
         if len({*self.vocab} - {""}) < len(self.vocab):
@@ -64,6 +71,8 @@ class Corpus:
             if not len(ids):
                 raise ValueError(f"{which} is empty: a corpus needs text in both")
             _check_ids(ids, len(self.vocab), f" in {which}")
+        if not 0 <= self.hidden < 1:
+            raise ValueError(f"hidden = {self.hidden} must be a share of the tokens, in [0, 1)")
         if self.oracle is not None and self.oracle.shape != self.val.shape:
             raise ValueError(f"the oracle judges {len(self.oracle)} tokens, the val split has {len(self.val)}")
 
@@ -93,6 +102,8 @@ class Corpus:
     def batches(self, split: str, size: int, length: int, seed: int, start: int = 0) -> Iterator[tuple[Tensor, Tensor]]:
         """An endless supply of (x, y), each (size, length): windows from anywhere, y one token ahead of x.
 
+        Of a masked corpus y is what stands at the hidden tokens of x, and `IGNORED` elsewhere.
+
         Batch i depends on (seed, i) alone, so that start=i resumes there, whatever else drew random numbers.
         """
         ids = self._split(split, length)
@@ -102,29 +113,53 @@ class Corpus:
 
     def _batches(self, ids: Tensor, size: int, length: int, seed: int, start: int) -> Iterator[tuple[Tensor, Tensor]]:
         for i in itertools.count(start):
-            yield _cut(ids, _starts(f"batch {i} of {seed}", size, len(ids) - length), length)
+            x, y = _cut(ids, _starts(f"batch {i} of {seed}", size, len(ids) - length), length)
+            yield self._asked(x, y, f"hidden in batch {i} of {seed}")
 
     def windows(self, split: str, count: int, length: int, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-        """A fixed list of windows for evaluation -> starts (count,), x (count, length), y one token ahead of x.
+        """A fixed list of windows for evaluation -> starts (count,), x (count, length), y as for `batches`.
 
-        starts index the split, uniformly; the same for every model. x[i, t] is split[starts[i] + t].
+        starts index the split, uniformly; the same for every model. x[i, t] is split[starts[i] + t], or
+        hidden.
         """
         ids = self._split(split, length)
         check_count(count, "count")
         starts = _starts(f"windows of {seed}", count, len(ids) - length)
-        return starts, *_cut(ids, starts, length)
+        return starts, *self._asked(*_cut(ids, starts, length), f"hidden in windows of {seed}")
+
+    def _asked(self, x: Tensor, y: Tensor, seed: str) -> tuple[Tensor, Tensor]:
+        """What is read and what is asked: in a masked corpus the same number of hidden tokens in every window."""
+        if not self.hidden:
+            return x, y
+        u, many = random.Random(seed).random, max(1, round(self.hidden * x.shape[1]))
+        order = torch.tensor([u() for _ in range(x.numel())], dtype=torch.float64).reshape(x.shape).argsort(1)
+        shown = torch.ones_like(x, dtype=torch.bool).scatter_(1, order[:, :many], False)
+        return x.where(shown, self.vocab.index(HIDDEN)), x.masked_fill(shown, IGNORED)
 
     def shuffled(self, seed: int) -> "Corpus":
         """The same corpus with val under one random permutation of all its tokens: same counts, no order."""
         u = random.Random(f"shuffle of {seed}").random
         order = torch.tensor([u() for _ in range(len(self.val))], dtype=torch.float64).argsort()
-        return replace(self, name=f"{self.name}, shuffled", val=self.val[order], entropy_rate=None, oracle=None)
+        name = f"{self.name}, shuffled"
+        return replace(self, name=name, val=self.val[order], entropy_rate=None, oracle=None, grammar=None)
 
     def halved(self) -> "Corpus":
         """The same corpus with val cut in two: its first half to choose by, its second half as test, to report on."""
         half = len(self.val) // 2
         oracle = None if self.oracle is None else self.oracle[:half]
         return replace(self, name=f"{self.name}-halves", val=self.val[:half], oracle=oracle, test=self.val[half:])
+
+    def masked(self, share: float = 0.15) -> "Corpus":
+        """The same text, asked otherwise: in every window this share of the tokens is hidden, and to be told.
+
+        For models that hear both sides (`GPTConfig.causal=False`; Devlin et al. 2019, with every chosen token hidden).
+        The answers are not in the window, so no model can read them: every loss is honest.
+        """
+        if self.hidden or not 0 < share < 1:
+            raise ValueError(f"share = {share} must lie inside (0, 1), and {self.name} must not be masked yet")
+        return replace(
+            self, name=f"{self.name}-masked", vocab=(*self.vocab, HIDDEN), hidden=share, entropy_rate=None, oracle=None
+        )
 
     def judged(self) -> "Corpus":
         """The corpus with test in the place of val, of which all losses speak. ValueError where there is no test."""
@@ -157,6 +192,23 @@ class Corpus:
         Right in expectation for any loss over windows with uniform starts: `ordered_loss` and `honest_loss` alike.
         """
         return self.characters(self.val).double().mean().item()
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether the best possible loss is known: of a masked text by its grammar, of another by its oracle."""
+        return (self.grammar if self.hidden else self.oracle) is not None
+
+    def best(self, starts: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """What the best possible predictor pays on `windows` of val, in nats at each position -> (count, T) float64.
+
+        It knows what wrote the text, and all that stands before a token, also before the window; of a masked text
+        all that is shown in the window. 0 where nothing is asked. ValueError where nobody knows.
+        """
+        if self.hidden and self.grammar is not None:
+            return Chain(self.grammar, [token for token in self.vocab if token != HIDDEN]).nats(x, y)
+        if self.oracle is None:
+            raise ValueError(f"nobody knows the best possible loss on {self.name}: use verse(), metre() or a task()")
+        return self.oracle[starts[:, None] + 1 + torch.arange(x.shape[1])]  # y is x shifted by one
 
     def oracle_loss(self, start: int, stop: int) -> float:
         """Mean nats per token of the best possible predictor over val[start:stop]."""
@@ -288,5 +340,5 @@ def _written(name: str, grammar: Grammar, salt: str, seed: int) -> Corpus:
     train, val = part("train", 10**6), part("val", 10**5)
     return Corpus(
         name, words.encode(train, grammar.vocab, name), words.encode(val, grammar.vocab, name), grammar.vocab,
-        entropy_rate(grammar), Oracle(grammar).nats(val),
+        entropy_rate(grammar), Oracle(grammar).nats(val), grammar=grammar,
     )  # fmt: skip

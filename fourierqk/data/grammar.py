@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Choice", "Grammar", "METRE", "Oracle", "VERSE", "entropy_rate", "write"]
+__all__ = ["Choice", "Grammar", "METRE", "Oracle", "VERSE", "entropy_rate", "shares", "write"]
 
 State = Hashable
 
@@ -84,9 +84,16 @@ def write(grammar: Grammar, length: int, seed: int | str) -> list[Choice]:
 def entropy_rate(grammar: Grammar) -> float:
     """Nats per character in the long run: sum of pi(s) H(s) over sum of pi(s) E[characters written in s].
 
-    pi is the stationary distribution of the chain of states reached from the start. Exact as long as every text has
-    one parse: then choices and characters carry the same information.
+    pi are the `shares`. Exact as long as every text has one parse: then choices and characters carry the same
+    information.
     """
+    pi = shares(grammar).items()
+    nats = math.fsum(w * -c.p * math.log(c.p) for s, w in pi for c in grammar.rules[s])
+    return nats / math.fsum(w * c.p * len(c.text) for s, w in pi for c in grammar.rules[s])
+
+
+def shares(grammar: Grammar) -> dict[State, float]:
+    """How often each state is passed in the long run: the stationary distribution of the chain from the start."""
     states = list(_reached(grammar))
     at = {s: i for i, s in enumerate(states)}
     moves = torch.zeros(len(states), len(states), dtype=torch.float64)
@@ -98,10 +105,7 @@ def entropy_rate(grammar: Grammar) -> float:
     system[-1] = 1
     ones = torch.zeros(len(states), dtype=torch.float64)
     ones[-1] = 1
-    pi = torch.linalg.solve(system, ones).tolist()
-    nats = math.fsum(w * -c.p * math.log(c.p) for s, w in zip(states, pi, strict=True) for c in grammar.rules[s])
-    characters = math.fsum(w * c.p * len(c.text) for s, w in zip(states, pi, strict=True) for c in grammar.rules[s])
-    return nats / characters
+    return dict(zip(states, torch.linalg.solve(system, ones).tolist(), strict=True))
 
 
 def _reached(grammar: Grammar) -> Iterator[State]:

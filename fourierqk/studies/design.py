@@ -216,13 +216,15 @@ def find_preset(name: str) -> Preset:
 def open_corpus(name: str) -> Corpus:
     """The text of a name: verse, metre, a task ("echo-12"), shakespeare, -words or -halves of it, or a file.
 
-    ValueError where it is none.
+    With -masked behind the name, its tokens are hidden and asked for (`Corpus.masked`). ValueError where it is none.
     """
     known: dict[str, Callable[[], Corpus]] = {
         "verse": verse, "metre": metre,
         "shakespeare": shakespeare, "shakespeare-words": lambda: shakespeare(level="word"),
         "shakespeare-halves": lambda: shakespeare().halved(),
     }  # fmt: skip
+    if name.endswith("-masked") and not Path(name).exists():
+        return open_corpus(name.removesuffix("-masked")).masked()
     if name in known:
         return known[name]()
     if name.partition("-")[0] in TASKS:
