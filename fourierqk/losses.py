@@ -184,9 +184,10 @@ def honest_loss(model: Model, corpus: Corpus, length: int | None = None, windows
     but a filter of n samples is then asked something it never learned. On a masked corpus every answer is hidden from
     both sides, and the honest loss is the ordered one.
     """
+    length = _length(model, corpus, length)
     if corpus.hidden:
         return ordered_loss(model, corpus, length, windows, seed)
-    _, x, y, where = _windows(corpus, windows, _length(model, corpus, length), seed, "last")
+    _, x, y, where = _windows(corpus, windows, length, seed, "last")
     return _loss(torch.cat([v[:, 0] for v in _nats(model, x, y, last=1)]), where)
 
 
