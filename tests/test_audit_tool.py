@@ -230,6 +230,21 @@ def test_probes_agree_before_the_cut_and_differ_after(vocab_size: int, length: i
     assert torch.bincount(plan.cut)[1:].max() == 20 and int(plan.cut.max()) == length - 1
 
 
+@pytest.mark.parametrize("draws", [3, 6, 20])
+@pytest.mark.parametrize("vocab_size", [7, 40, 60, 65])
+def test_every_token_gets_its_turn(vocab_size: int, draws: int) -> None:
+    """Whatever factors the number of tokens shares with that of the draws: a leak may wait for one token."""
+    plan = plan_redraws(vocab_size, 128, draws, seed=3)
+    constant = [i for i, kind in enumerate(plan.kind) if kind == "constant"]
+    assert len({int(plan.ids[i, -1]) for i in constant}) >= min(vocab_size, len(constant)) - 1  # one may equal its base
+
+
+def test_every_token_stands_alone_in_a_long_suffix() -> None:
+    plan = plan_redraws(60, 128, 20, seed=0)
+    last = {int(y[-1]) for y, cut in zip(plan.ids, plan.cut, strict=True) if (y[cut:] == y[-1]).all() and cut < 120}
+    assert last == {*range(60)}
+
+
 def test_cuts() -> None:
     found = cuts(256)
     assert {*range(1, 9), 15, 16, 17, 31, 32, 33, 127, 128, 129, 255} <= set(found) <= set(range(1, 256))

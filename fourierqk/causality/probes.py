@@ -1,4 +1,5 @@
 """Probes of the future: pairs of texts of one length that agree before a cut, and differ from there on."""
+import itertools
 import math
 import random
 from dataclasses import dataclass
@@ -81,24 +82,25 @@ def plan_redraws(vocab_size: int, length: int, draws: int, seed: int, text: Tens
     """`draws` re-drawn suffixes at each cut, of every kind, on five kinds of text."""
     rng = torch.Generator().manual_seed(seed)
     bases, weights = _bases(vocab_size, length, text, rng)
-    deck = torch.randperm(vocab_size, generator=rng).tolist()  # so that every token gets its turn
+    deck = torch.randperm(vocab_size, generator=rng).tolist()
+    turns = {kind: itertools.cycle(deck) for kind in KINDS}  # so that every token gets its turn, in every kind
     ids: list[Tensor] = []
     cut, kind = [], []
     for c in cuts(length, seed):
         for j in range(draws):
-            x, p = bases[len(ids) % len(bases)], len(ids)
+            x = bases[len(ids) % len(bases)]
             y, name = x.clone(), KINDS[j % len(KINDS)]
             if name == "uniform":
                 y[c:] = torch.randint(vocab_size, (length - c,), generator=rng)
             elif name == "unigram":
                 y[c:] = torch.multinomial(weights, length - c, replacement=True, generator=rng)
             elif name == "constant":
-                y[c:] = deck[p % vocab_size]
+                y[c:] = next(turns[name])
             elif name == "permuted":
                 y[c:] = x[c:][torch.randperm(length - c, generator=rng)]
             if torch.equal(x, y):  # an edit, or a draw that came out the same
                 at = length - 1 if name == "edit at the end" else c
-                y[at] = _another(int(x[at]), deck[p % vocab_size], vocab_size)
+                y[at] = _another(int(x[at]), next(turns[name]), vocab_size)
             ids.append(y)
             cut.append(c)
             kind.append(name)
