@@ -18,6 +18,8 @@ import pytest
 from catalogue import Catalogue
 from flatten import CHOICE, INLINE, find_fence
 
+from fourierqk.widgets import WIDGETS
+
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = Catalogue(ROOT)
 chapter = pytest.mark.parametrize("doc", BOOK.chapters)
@@ -83,6 +85,14 @@ def test_a_chapter_opens_with_a_question(doc):
 
 def tags(cell) -> list[str]:
     return cell.metadata.get("tags", [])
+
+
+def test_no_widget_is_the_play_of_more_than_three_chapters():
+    """And none is imported for nothing."""
+    for name in WIDGETS:
+        played = {doc for doc in BOOK.chapters if any(f"{name}(" in source for source in code(doc))}
+        assert 1 <= len(played) <= 3, f"{name} is the play of {sorted(played)}"
+        assert played == {doc for doc in BOOK.chapters if any(name in source for source in code(doc))}
 
 
 # --- numbers in prose

@@ -99,7 +99,7 @@ function rowPlot({ text, token }, { weights, influence }) {
   const looks = weights[token], hangs = influence[token], most = [Math.max(...looks), Math.max(1e-9, ...hangs)];
   const ticks = [[-1, percent(Math.max(...hangs))], [0, "0"], [1, percent(most[0])]];
   return {
-    title: `Row of ${named(text, token)}`, xlabel: "letter of the line", ylabel: "", foot: 20,
+    title: `Row of ${named(text, token)}`, xlabel: "letter of the line", ylabel: "", foot: 20, top: [], toplabel: "up: where it looks; down: what that hangs on",
     x: tokens, y: { min: -1.15, max: 1.15, ticks },
     paint(g, X, Y, theme, box) {
       const bar = (m, v, colour) => { g.fillStyle = colour; g.fillRect(X(m - 0.4), Math.min(Y(v), Y(0)), X(0.4) - X(-0.4), Math.abs(Y(v) - Y(0))); };
@@ -110,11 +110,6 @@ function rowPlot({ text, token }, { weights, influence }) {
       curve(g, [-0.5, LENGTH - 0.5], [0, 0], X, Y, theme.frame, { width: 1 });
       curve(g, [token + 0.5, token + 0.5], [-1.15, 1.15], X, Y, theme.fg, { width: 1.2, dash: [4, 3] });
       letters(g, text, X, theme, box.top + box.height, token);
-      g.font = `11px ${theme.font}`;
-      g.fillStyle = theme.muted;
-      g.textAlign = "right";
-      g.fillText("up: where it looks", box.left + box.width - 6, box.top + 10);
-      g.fillText("down: what that hangs on", box.left + box.width - 6, box.top + box.height - 10);
     },
     read(x) { const m = nearest(x); return `${named(text, m)}: looked at ${short(looks[m] || 0)}, moves ${short(hangs[m])}`; },
     alt: `Of ${named(text, token)}: upwards its attention to the letters up to itself, downwards how much of it moves if a letter falls silent, ` +

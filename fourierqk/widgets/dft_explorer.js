@@ -47,11 +47,12 @@ function describe(s) {
 
 // ---------------------------------------------------------------- what it says
 const fixed = (v) => String(+v.toFixed(2));
+const counted = (k) => `${fixed(k)} turn${k === 1 ? "" : "s"}`;
 const period = (f) => (f ? `${short(1 / f)} tokens a turn` : "it does not turn");
 
 function sentence(s, d) {
   const arrows = d.x.filter((v) => v).length, share = d.end / d.total;
-  const start = `k = ${fixed(d.turns)} turns in ${d.n} tokens, ${period(s.frequency)}. `;
+  const start = `k = ${counted(d.turns)} in ${d.n} tokens, ${period(s.frequency)}. `;
   if (!arrows) return `${start}No arrow is laid down: ${name(s.letter)} is not among these tokens.`;
   const how = share > 0.98 ? "they all point the same way" : share < 0.02 ? "they cancel" : "they agree in part";
   return `${start}The ${arrows} arrow${arrows > 1 ? "s" : ""}, one at each ${name(s.letter)}, ${fixed(d.total)} long together, ` +
@@ -184,7 +185,7 @@ function explorer(model, change) {
     const n = count() + model.get("zeros"), bin = Math.round(f * n) / n;
     tune(Math.abs(f - bin) * n < 0.15 ? bin : +f.toPrecision(5));
   };
-  const turn = (k) => `turns in ${count()} tokens, ${period(k / count())}`;
+  const turn = (k) => `turn${k === 1 ? "" : "s"} in ${count()} tokens, ${period(k / count())}`;
   const controls = {
     frequency: slider("Turns along the line, k", { min: 0, max: 20, step: 0.05, fieldStep: 0.05, say: (k) => `${fixed(k)} ${turn(k)}`, note: turn }, (k) => tune(k / count())),
     letter: menu("An arrow at each", {}, set("letter")),

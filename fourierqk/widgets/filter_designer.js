@@ -340,12 +340,15 @@ function designer(model, change) {
   place.addEventListener("input", () => listen(+place.value));
   const panels = { response: new Panel(250, grip), impulse: new Panel(250, stretch), text: new Panel(220, listen) };
   const { family, frequency, bandwidth, formula, text, signal } = controls;
+  frequency.node.classList.add("fqk-main");
   text.node.classList.add("fqk-wide");
+  formula.node.classList.add("fqk-wide");
   const listener = element("label", { className: "fqk-control" }, element("span", {}, "Listening token"), place);
   return {
     traits: ["family", "frequency", "bandwidth", "formula", "text", "signal", "position"],
     nodes: [
-      element("div", { className: "fqk-controls" }, family.node, frequency.node, bandwidth.node, formula.node),
+      frequency.node,
+      element("div", { className: "fqk-controls" }, family.node, bandwidth.node, formula.node),
       element("div", { className: "fqk-panels" }, panels.response.node, panels.impulse.node),
       element("div", { className: "fqk-controls" }, text.node, signal.node, listener),
       panels.text.node,
