@@ -53,6 +53,9 @@ def test_the_closed_form_is_the_count(script, confidence, share, leak):
     assert {k: theirs[k] for k in ("ordered", "shuffled", "floor", "gap")} == pytest.approx(
         counted(confidence, share, leak), abs=1e-12
     )
+    ours = GapBench(confidence, share, leak).losses
+    named = {"unigram entropy": "unigram", "entropy floor": "floor"}
+    assert ours == pytest.approx({key: theirs[named.get(key, key)] for key in ours}, abs=1e-12)
     assert theirs["unigram"] == pytest.approx(math.log(V))
     assert theirs["context"] + theirs["excess"] == pytest.approx(theirs["gap"], abs=1e-12)
 

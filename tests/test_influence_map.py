@@ -86,6 +86,8 @@ def test_the_map_is_that_of_torch(script, mask, kernel):
     for text in TEXTS:
         theirs = np.array(script("influence(a[0], a[1])", [text, {"mask": mask, "kernel": kernel}]))
         assert theirs == pytest.approx(expected(text, mask, kernel), abs=1e-9)
+        ours = InfluenceMap(mask, kernel, text=text).influence.numpy()
+        assert ours == pytest.approx(theirs, abs=1e-9)
 
 
 @pytest.mark.parametrize(("mask", "kernel"), [*product(MASKS, KERNELS)])

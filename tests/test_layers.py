@@ -31,7 +31,7 @@ training.hardware training.presets training.checkpoint training.loop training
 studies.design studies.measurement studies.runs studies.tally studies.pool studies.worker studies.cluster studies
 reckoning.paper reckoning.evidence reckoning.judges reckoning.claims reckoning.race reckoning
 figures.labels figures.draw figures.signals figures.models figures
-widgets widgets.formula widgets.readers widgets.*
+widgets widgets.formula widgets.still widgets.readers widgets.*
 exercises exercises.*
 site.addresses site.sources site.answers site.numbers site.pages site.ahead site
 cli

@@ -103,6 +103,17 @@ def test_every_figure_is_drawn_before_print(address, desk, name):
         assert view.page.evaluate(CUT_CODE) == [] and view.faults == []
 
 
+def test_a_page_without_javascript(address, browser):
+    """A widget's place is as high as the picture in it, and every prediction and answer is open."""
+    with opened(browser, java_script_enabled=False) as view:
+        view.page.goto(f"{address}/filter-design.html")
+        place = view.page.locator(".fqk-live").first
+        pictures = [svg.bounding_box() for svg in place.locator("svg.fqk-still").all()]
+        assert pictures and all(box["height"] > 100 for box in pictures)
+        assert place.bounding_box()["height"] < sum(box["height"] for box in pictures) + 120
+        assert view.page.locator(".fqk-veiled").count() == 0
+
+
 def test_a_page_opened_at_night(address, browser):
     """Its figures are drawn in the night's colours, without a change of theme."""
     with opened(browser, color_scheme="dark") as view:

@@ -49,7 +49,8 @@ class WidgetFigure:
         name = data.content["widget"]
         script = f"{name}.js?v={_hash(widgets.module(name).encode())}"  # a browser keeps no older script
         kind = getattr(widgets, next(kind for kind, own in widgets.WIDGETS.items() if own == name))
-        missing = f"<noscript>{html.escape(kind.still())}</noscript>"
+        still = kind(**data.content["settings"]).picture()
+        missing = f"<noscript>This live figure needs JavaScript. {'It starts so:' if still else ''}{still}</noscript>"
         return [_island("fqk-live", data.content["settings"], missing, {"data-widget": script})]
 
 

@@ -117,10 +117,9 @@ class Widget(anywidget.AnyWidget):
         check_keywords(cls, kwargs)
         return super().__new__(cls, *args, **kwargs)
 
-    @classmethod
-    def still(cls) -> str:
-        """What the book's page says in its place to readers without JavaScript."""
-        return "This live figure needs JavaScript."
+    def picture(self) -> str:
+        """What it shows, as SVG (fourierqk.widgets.still): the book's page has it for readers without JavaScript."""
+        return ""
 
     def settings(self) -> dict[str, object]:
         """The synced traits of its own: all that the browser needs."""

@@ -5,6 +5,7 @@ import torch
 import traitlets as t
 
 from fourierqk.widgets import Number, Text, Whole, Widget, module
+from fourierqk.widgets.still import Bars, chart
 
 TEXT = "when wild wind will wake warm west wave wide wood wolf wine "
 LONGEST, ZEROS = 96, 192  # characters of a line; most zeros that are appended
@@ -61,3 +62,9 @@ class DFTExplorer(Widget):
         """The DFT of the signal and its zeros, bins 0 to half, complex."""
         x = self.signal
         return torch.fft.rfft(x, n=len(x) + self.zeros)
+
+    def picture(self) -> str:
+        size = self.spectrum.abs()
+        bins = [k / (2 * (len(size) - 1)) for k in range(len(size))]
+        title = f"How far the arrows of {self.letter!r} lead, for every frequency"
+        return chart(title, "frequency (cycles per token)", "length of the sum", Bars(bins, size.tolist(), width=0.004))

@@ -10,6 +10,7 @@ from fourierqk.filters import Filter, Gaussian, MexicanHat, Morlet
 from fourierqk.parts import check_frequency
 from fourierqk.widgets import MARKS, Text, Widget, module
 from fourierqk.widgets.formula import Formula, compiled
+from fourierqk.widgets.still import FUTURE, PAST, Curve, chart
 
 TAPS = 128  # reach of the causal families, in tokens: the default of fourierqk.filters
 TEXT = "The tide comes in, the tide goes out, all day."
@@ -95,3 +96,14 @@ class FilterDesigner(Widget):
         except ValueError as e:
             raise t.TraitError(f"formula {proposal['value']!r}: {e}") from None
         return proposal["value"]
+
+    def picture(self) -> str:
+        f, lags = torch.linspace(0, 0.5, 257), range(-64, TAPS)
+        gain = self.filter.response(f).detach().abs().reshape(-1, len(f))[0]
+        h = self.filter.impulse(1024).detach().reshape(-1, 1024)[0].real
+        passed = Curve(f.tolist(), (gain / gain.max()).tolist())
+        return chart("Frequency response", "cycles per token", "gain / peak gain", passed) + chart(
+            "Impulse response: the future red, the past blue", "lag (tokens)", "weight",
+            Curve([*lags[:65]], [h[lag].item() for lag in lags[:65]], FUTURE),
+            Curve([*lags[64:]], [h[lag].item() for lag in lags[64:]], PAST),
+        )  # fmt: skip

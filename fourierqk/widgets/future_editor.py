@@ -1,6 +1,7 @@
 """FutureEditor: three small models predict a line letter by letter; edit it, and see which predictions knew."""
 from fourierqk.widgets import Whole, Widget, module
 from fourierqk.widgets.readers import LENGTH, RECORDS, Line
+from fourierqk.widgets.still import FUTURE, INK, PAST, Bars, Curve, chart
 
 BEFORE, TEXT = "sadue ralobu\nsovibon mavepe solo", "sadue ralobu\nsovibon mavebe solo"
 
@@ -29,11 +30,13 @@ class FutureEditor(Widget):
             token = next((i for i, (a, b) in enumerate(zip(text, before, strict=False)) if a != b), 0)
         super().__init__(text=text, before=before, token=token)
 
-    @classmethod
-    def still(cls) -> str:
-        losses = {name: (r["losses"]["ordered"]["mean"], r["losses"]["honest"]["mean"]) for name, r in RECORDS.items()}
-        said = "; ".join(f"{name} {claimed:.2f} and {honest:.2f}" for name, (claimed, honest) in losses.items())
-        return (
-            f"{super().still()} Three small models predict a line of verse letter by letter. Claimed and honest loss, "
-            f"in nats per letter: {said}. The floor is {RECORDS['base-dot']['floor']:.2f}."
-        )
+    def picture(self) -> str:
+        said = {name: (r["losses"]["ordered"]["mean"], r["losses"]["honest"]["mean"]) for name, r in RECORDS.items()}
+        ticks = {float(i): f"{name}: {a:.2f}, {b:.2f}" for i, (name, (a, b)) in enumerate(said.items())}
+        claimed, honest = ([pair[k] for pair in said.values()] for k in (0, 1))
+        floor = RECORDS["base-dot"]["floor"]
+        return chart(
+            f"Claimed and honest loss of three small models, and the floor, {floor:.2f}", "", "nats per letter",
+            Bars([i - 0.2 for i in ticks], claimed, FUTURE, 0.35), Bars([i + 0.2 for i in ticks], honest, PAST, 0.35),
+            Curve([-0.5, len(ticks) - 0.5], [floor, floor], INK, dashed=True), xticks=ticks,
+        )  # fmt: skip

@@ -1,9 +1,13 @@
 """GapBench: what confidence and a look into the future do to the shuffled gap, in closed form, live."""
+import math
+
 import traitlets as t
 
 from fourierqk.widgets import Number, Widget, module
+from fourierqk.widgets.still import Bars, chart
 
 LEAKS = ("any", "real")
+LETTERS, TRUE, SURE = 32, 0.8, 0.98  # of the text; chances of the successor, and of what the reader sees
 
 
 class GapBench(Widget):
@@ -25,3 +29,22 @@ class GapBench(Widget):
 
     def __init__(self, confidence: float = 1.0, share: float = 0.0, leak: str = "any") -> None:
         super().__init__(confidence=confidence, share=share, leak=leak)
+
+    @property
+    def losses(self) -> dict[str, float]:
+        """The reader's loss on the text and on shuffled text, and the two limits, in nats per letter."""
+        true = [TRUE] + [(1 - TRUE) / (LETTERS - 1)] * (LETTERS - 1)
+        weights = [p**self.confidence for p in true]
+        nats = [-math.log(w / sum(weights)) for w in weights]
+        seen = [self.share * -math.log(SURE) + (1 - self.share) * n for n in nats]
+        blind = seen if self.leak == "any" else nats
+        return {
+            "ordered": sum(p * n for p, n in zip(true, seen, strict=True)), "shuffled": sum(blind) / LETTERS,
+            "unigram entropy": math.log(LETTERS), "entropy floor": -sum(p * math.log(p) for p in true),
+        }  # fmt: skip
+
+    def picture(self) -> str:
+        found = self.losses
+        ticks = {float(i): f"{name} {nats:.2f}" for i, (name, nats) in enumerate(found.items())}
+        bars = Bars([*ticks], [*found.values()])
+        return chart("Losses of the reader, and limits", "", "nats per letter", bars, xticks=ticks)

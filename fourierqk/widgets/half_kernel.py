@@ -1,10 +1,12 @@
 """HalfKernel: half a wavelet in so many taps, its response, and what of it lies beyond Nyquist, live."""
 from collections.abc import Callable
 
+import torch
 import traitlets as t
 
 from fourierqk.filters import CausalFilter, CausalGaussian, CausalMexicanHat, Morlet
 from fourierqk.widgets import Number, Whole, Widget, module
+from fourierqk.widgets.still import PAST, Bars, Curve, chart
 
 SMALLEST, LARGEST, MOST = 2, 64, 256  # scales in tokens, taps
 SHAPES: dict[str, Callable[..., CausalFilter]] = {
@@ -35,3 +37,10 @@ class HalfKernel(Widget):
     def filter(self) -> CausalFilter:
         """The filter now on show, from fourierqk.filters: hand it to a model."""
         return SHAPES[self.shape](self.scale, taps=self.taps)
+
+    def picture(self) -> str:
+        taps, f = self.filter.kernel()[0, :64].real.tolist(), torch.linspace(0, 0.5, 257)
+        gain = self.filter.response(f)[0].abs()
+        return chart("The taps, real part", "lag (tokens)", "weight", Bars(range(len(taps)), taps, PAST)) + chart(
+            "Its response", "cycles per token", "gain / peak gain", Curve(f.tolist(), (gain / gain.max()).tolist())
+        )

@@ -5,6 +5,7 @@ import torch
 import traitlets as t
 
 from fourierqk.widgets import MARKS, Number, Text, Whole, Widget, module, uniform
+from fourierqk.widgets.still import INK, Curve, chart
 
 TEXT = "The tide comes in, the tide goes out, all day."
 LONGEST = 256  # characters of a line
@@ -50,3 +51,8 @@ class PhaseScrambler(Widget):
         angles = torch.tensor([2 * math.pi * self.scramble * (next(draw) - 0.5) for _ in inner], dtype=torch.float64)
         z[1 : 1 + len(angles)] *= torch.polar(torch.ones_like(angles), angles)
         return torch.fft.irfft(z, n=len(x))
+
+    def picture(self) -> str:
+        tokens, before, after = range(len(self.text)), self.line.tolist(), self.surrogate.tolist()
+        lines = Curve(tokens, before, INK, dashed=True), Curve(tokens, after)
+        return chart("The line before (dashed) and after its phases changed", "position (tokens)", "signal", *lines)

@@ -4,6 +4,7 @@ import traitlets as t
 
 from fourierqk.data import Spectrum, text_spectrum
 from fourierqk.widgets import MARKS, Number, Text, Widget, module
+from fourierqk.widgets.still import INK, Curve, chart
 
 WINDOW = 256  # tokens
 SHORTEST, LONGEST = 16, 4096  # characters
@@ -42,3 +43,10 @@ class RhythmFinder(Widget):
     def spectrum(self) -> Spectrum:
         """What the widget shows. ValueError where nothing in the text changes."""
         return text_spectrum(self.ids, min(WINDOW, len(self.text)))
+
+    def picture(self) -> str:
+        found = self.spectrum
+        freq, power = found.freq[1:].log2().tolist(), found.relative[1:].tolist()
+        ticks = {-float(k): f"{2**k}" for k in range(1, 9) if -k >= freq[0]}
+        marks = Curve(freq, power), Curve([freq[0], -1], [1, 1], INK, dashed=True)
+        return chart("Spectrum of the text", "tokens per cycle (log axis)", "power / chance", *marks, xticks=ticks)

@@ -9,6 +9,7 @@ from fourierqk import records
 from fourierqk.combinators import Sum
 from fourierqk.filters import Gaussian, period
 from fourierqk.widgets import Number, Widget, module
+from fourierqk.widgets.still import FUTURE, PAST, Curve, chart
 
 START = (50.0, 26.0, 10.0, 5.0)  # the paper's, in tokens
 FASTEST, SLOWEST, NARROWEST, WIDEST = 2.1, 256, 0.002, 0.2  # tokens a cycle, cycles per token
@@ -67,3 +68,11 @@ class ScaleMixer(Widget):
         """The four bands added to one filter, from fourierqk.combinators: hand it to a model."""
         each = (self.period1, self.period2, self.period3, self.period4)
         return Sum(*(Gaussian(period(p), self.width) for p in each))
+
+    def picture(self) -> str:
+        h, lags = self.filter.impulse(1024).reshape(-1, 1024)[0], range(-96, 97)
+        return chart(
+            "The kernel of all four bands: the future red, the past blue", "lag (tokens)", "weight",
+            Curve([*lags[:97]], [h[lag].item() for lag in lags[:97]], FUTURE),
+            Curve([*lags[96:]], [h[lag].item() for lag in lags[96:]], PAST),
+        )  # fmt: skip

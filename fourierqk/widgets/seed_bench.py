@@ -8,6 +8,7 @@ import traitlets as t
 
 from fourierqk.records import t_quantile
 from fourierqk.widgets import Number, Whole, Widget, module, uniform
+from fourierqk.widgets.still import INK, Curve, Spans, chart
 
 STUDIES, MOST = 40, 10  # studies, seeds of a study
 TABLE = 1  # which numbers: of the first tables, one whose counts are near what very many studies give
@@ -61,6 +62,19 @@ class SeedBench(Widget):
         lower, higher = int((high < 0).sum()), int((low > 0).sum())
         misses = int(((low > self.difference) | (high < self.difference)).sum())
         return {"lower": lower, "undecided": STUDIES - lower - higher, "higher": higher, "misses": misses}
+
+    def picture(self) -> str:
+        rows = [
+            Spans([(low, high, -i - 0.8, -i - 0.3, 0.8)], _ink(low, high))
+            for i, (low, high) in enumerate(self.intervals.tolist())
+        ]
+        truth = Curve([self.difference] * 2, [-STUDIES, 0], INK, dashed=True), Curve([0, 0], [-STUDIES, 0], INK)
+        title = "The studies' intervals; the true difference is dashed"
+        ticks = {-1: "1", -STUDIES: str(STUDIES)}
+        return chart(title, "system minus baseline (nats per token)", "study", *rows, *truth, yticks=ticks)
+
+def _ink(low: float, high: float) -> str:
+    return "#e06000" if high < 0 else "#6633ff" if low > 0 else "#7a7a7a"  # lower, higher, undecided
 
 
 @functools.cache

@@ -3,6 +3,7 @@ import torch
 import traitlets as t
 
 from fourierqk.widgets import Text, Whole, Widget, module
+from fourierqk.widgets.still import FUTURE, PAST, Bars, chart
 
 TOKENS, REACH = 16, 3  # tokens on the ring; lags that the kernel has on a side
 KERNELS = {"two-sided": range(-REACH, REACH + 1), "one-sided": range(REACH + 1)}  # the lags of each
@@ -38,3 +39,10 @@ class TokenRing(Widget):
         for lag in KERNELS[self.kernel]:
             h[lag] = (REACH + 1 - abs(lag)) / 10  # a negative lag counts from the end of the array, hence of the ring
         return torch.fft.irfft(torch.fft.rfft(x) * torch.fft.rfft(h), n=n)[:TOKENS]
+
+    def picture(self) -> str:
+        y, at = self.output.round(decimals=9).tolist(), self.position
+        return chart(
+            "What each token hears: before the impulse comes red, after it blue", "token", "filtered signal",
+            Bars(range(at), y[:at], FUTURE), Bars(range(at, TOKENS), y[at:], PAST), xticks=dict(enumerate(self.text)),
+        )  # fmt: skip
