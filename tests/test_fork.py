@@ -14,8 +14,8 @@ from fourierqk.site import published
 ROOT = Path(__file__).resolve().parents[1]
 OURS = Catalogue(ROOT).repository["url"]
 THEIRS = "https://github.com/some-one/else.where"
-RECORDS = ROOT / "book" / "records"
-FILES = {path: text for path, text in fork.tracked(ROOT).items() if not path.is_relative_to(RECORDS)}
+APART = ROOT / "book" / "records", ROOT / "book" / "_scripts"  # numbers of ours, the library of others
+FILES = {path: text for path, text in fork.tracked(ROOT).items() if not {*APART} & {*path.parents}}
 HOSTS = r"(?:github\.com|raw\.githubusercontent\.com|research\.google\.com/github)/([\w.-]+/[\w.-]*[\w-])"
 OTHERS = {"karpathy/char-rnn", "AthanasiosZeris/energy-gated-attention"}  # repositories that are quoted
 NOBODY = {"me", "not-me", "you", "some-one", "owner"}  # owners of repositories that are made up

@@ -33,7 +33,7 @@ reckoning.paper reckoning.evidence reckoning.judges reckoning.claims reckoning.r
 figures.labels figures.draw figures.signals figures.models figures
 widgets widgets.formula widgets.still widgets.readers widgets.*
 exercises exercises.*
-site.addresses site.sources site.answers site.numbers site.pages site.ahead site
+site.addresses site.sources site.answers site.numbers site.stock site.sharing site.asking site.pages site.ahead site
 cli
 """.split()
 

@@ -13,7 +13,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import plotly
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -27,6 +26,7 @@ from fourierqk.site.sources import fingerprint
 __all__ = ["PlotlyFigure", "WidgetFigure", "setup"]
 
 PACKAGE = Path(__file__).parents[1]
+PLOTS = "plotly-cartesian.min.js"
 PLOTLY = "application/vnd.plotly.v1+json"
 SCRIPTS = ("site.js", "predict.js", "answers.js")  # of every page
 HEIGHT = 420  # pixels kept free for a figure that states none
@@ -99,7 +99,10 @@ def _classic(name: str) -> str:
 
 
 def _copy_assets(app: Sphinx) -> None:
-    """Put scripts, styles, plotly.js and MathJax beside the pages; a page asks no other host for anything."""
+    """Put scripts, styles, plotly.js and MathJax beside the pages; a page asks no other host for anything.
+
+    Of plotly.js the bundle for plots on two axes: a third of the whole.
+    """
     if app.builder.format != "html":
         return
     out = Path(app.outdir) / "_static" / "fourierqk"
@@ -109,12 +112,12 @@ def _copy_assets(app: Sphinx) -> None:
     shutil.copy(PACKAGE / "widgets" / "widgets.css", out)
     for name in (*SCRIPTS, "site.css"):
         shutil.copy(PACKAGE / "site" / name, out)
-    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", out)
+    shutil.copy(Path(app.srcdir) / "_scripts" / PLOTS, out)
     offline = "sphinx-mathjax-offline"
     mathjax = importlib.metadata.distribution(offline).locate_file(f"{offline}/static/mathjax")
-    fonts = "output/chtml/fonts/woff-v2"
-    shutil.copytree(f"{mathjax}/{fonts}", out / "mathjax" / fonts, dirs_exist_ok=True)
-    shutil.copy(f"{mathjax}/tex-chtml-full.js", out / "mathjax")  # complete: the smaller builds fetch their extensions
+    for folder in ("output/chtml/fonts/woff-v2", "input/tex/extensions"):  # fetched by the formulas that need them
+        shutil.copytree(f"{mathjax}/{folder}", out / "mathjax" / folder, dirs_exist_ok=True)
+    shutil.copy(f"{mathjax}/tex-chtml.js", out / "mathjax")
 
 
 # ---------------------------------------------------------------- configuration
@@ -131,8 +134,9 @@ def _configure(app: Sphinx, config: Config) -> None:
     config.external_toc_path = str(Path(config.external_toc_path).resolve())
     book = Path(app.srcdir)
     outputs = fingerprint(PACKAGE, book)[:12]
-    scripts = _hash(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.js"))))
-    config.fourierqk_sources = f"{outputs} {scripts}"  # an "env" value: a new one makes Sphinx read all pages
+    shown = {*PACKAGE.rglob("*.js"), *(path for path in PACKAGE.glob("site/**/*.*") if path.suffix != ".pyc")}
+    shape = _hash(b"".join(path.read_bytes() for path in sorted(shown)))
+    config.fourierqk_sources = f"{outputs} {shape}"  # an "env" value: a new one makes Sphinx read all pages
     # jupyter-cache compares cells alone, and would keep the outputs of an older library
     cache, key = Path(app.outdir).parent / ".jupyter_cache", outputs
     for stale in cache.glob("*"):
@@ -154,16 +158,6 @@ def _plain(app: Sphinx, what: str, name: str, obj: object, options: object, line
             lines[i] = "".join(parts)
 
 
-def _repair(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
-    """Mend the stock pages: an error in the console, and roles in the bibliography that screen readers trip over.
-
-    Thebe's scripts are emitted twice, and useless here: no page runs code on a server.
-    """
-    context["script_files"] = [s for s in context["script_files"] if "thebe" not in str(s).lower()]
-    for wrong in (' role="list" class="citation-list"', ' role="doc-biblioentry"'):
-        context["body"] = context.get("body", "").replace(wrong, "")
-
-
 def setup(app: Sphinx) -> dict[str, object]:
     app.add_config_value("fourierqk_sources", "", "env", str)
     app.add_css_file("fourierqk/widgets.css")
@@ -174,5 +168,4 @@ def setup(app: Sphinx) -> dict[str, object]:
     app.connect("builder-inited", _copy_assets)
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", _plain)
-    app.connect("html-page-context", _repair, priority=950)  # after the theme and its extensions
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -81,7 +81,7 @@
   }
 
   async function drawFigure(node) {
-    await load("plotly.min.js");
+    await load("plotly-cartesian.min.js");
     const plot = document.createElement("div"), written = node.querySelector("script[type='application/json']").textContent;
     node.replaceChildren(plot);
     // No mode bar: it covers the figure and offers to send the data to a server. On a touch screen a finger scrolls.
@@ -116,6 +116,9 @@
       .then(() => { node.dataset.drawn = "true"; })
       .catch((error) => { console.error(error); node.append("This figure could not be drawn."); });
   }
+
+  // What a term means is its link's title: the theme, whose script runs after this one, shows it for the keyboard too.
+  for (const term of document.querySelectorAll("a[title][href*='glossary.html#term-']")) term.dataset.bsToggle = "tooltip";
 
   // The theme leaves the sidebar's logo outside every landmark.
   const sidebar = document.querySelector(".bd-sidebar-primary");
