@@ -11,7 +11,7 @@ from viewing import opened
 
 import fourierqk.site
 from fourierqk.exercises import Refused
-from fourierqk.site.answers import rule
+from fourierqk.site.answers import CALL, rule
 
 SITE = Path(fourierqk.site.__file__).parent
 RULED = sorted({*NUMBERS, *WORDS})
@@ -38,6 +38,23 @@ def page(browser):
         view.page.goto("about:blank")
         view.page.add_script_tag(content=(SITE / "answers.js").read_text("utf8"))
         yield view.page
+
+
+BOOK = Path(__file__).resolve().parents[1] / "book"
+
+
+def blanks() -> Iterator[tuple[str, str]]:
+    """(chapter, source) of every exercise's cell in the notebooks."""
+    for path in sorted(BOOK.glob("*.ipynb")):
+        for cell in json.loads(path.read_text("utf8"))["cells"]:
+            if "exercise" in cell["metadata"].get("tags", ()):
+                yield path.stem, "".join(cell["source"])
+
+
+def test_every_exercise_is_led_to_its_rule_or_to_its_cell():
+    """A cell calls one checker, the chapter's own; most ask for a number or a word, and get a box."""
+    found = [rule(doc, name) for doc, source in blanks() for [name] in [CALL.findall(source)]]
+    assert len(found) > 55 and sum(plain is not None for plain in found) == len(RULED)
 
 
 def test_answers_that_must_run_have_no_rule():
