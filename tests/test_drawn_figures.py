@@ -1,17 +1,15 @@
 """Figures as a page draws them: on white and dark, on a phone and on paper. The page holds one of each kind."""
 import json
 import shutil
-from pathlib import Path
 from types import SimpleNamespace
 
-import plotly
 import pytest
 from looks import COLLISIONS
 from test_figures import FIGURES, contrast
 from viewing import opened, served
 
 from fourierqk.figures import draw
-from fourierqk.site.pages import PACKAGE, PLOTLY, PlotlyFigure
+from fourierqk.site.pages import PACKAGE, PLOTLY, PLOTS, PlotlyFigure
 
 DRAWN = "document.querySelectorAll('[data-drawn]').length === document.querySelectorAll('.fqk-figure').length"
 PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
@@ -27,7 +25,7 @@ def island(name: str) -> str:
 def page_address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     for source in (PACKAGE / "site" / "site.js", PACKAGE / "site" / "site.css",
-                   Path(plotly.__file__).parent / "package_data" / "plotly.min.js"):  # fmt: skip
+                   PACKAGE.parent / "book" / "_scripts" / PLOTS):  # fmt: skip
         shutil.copy(source, folder)
     (folder / "index.html").write_text(f"""<!doctype html><html data-theme=light><meta charset=utf-8><title>t</title>
         <meta name=viewport content=width=device-width><link rel=icon href=data:,><link rel=stylesheet href=site.css>
