@@ -26,6 +26,14 @@ def test_pages_are_bound_in_order_and_links_stay_within():
     ]  # fmt: skip
 
 
+def test_the_whole_loads_what_any_page_loads():
+    """The first page has no formulas, and does not load what sets them."""
+    common, maths = '<script src="site.js"></script>', '<script async="async" src="mathjax.js"></script>'
+    heads = {"intro": common, "dft": common + maths, "fnet": maths}
+    whole = paper.bound({name: page("A").replace("</head>", f"{head}</head>") for name, head in heads.items()})
+    assert re.findall(r"<script.*?</script>", whole.partition("</head>")[0]) == [common, maths]
+
+
 def test_the_data_of_figures_is_left_alone():
     data = '<script type="application/json">{"text": "<a href=\"#a\" id=\"x\">"}</script>'
     assert data in paper.bound({"dft": page(f'<p id="x">{data}</p>')})

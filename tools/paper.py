@@ -20,6 +20,7 @@ BUILT = ROOT / "book" / "_build"
 # Of a page: what is its own. Nothing within data of figures and widgets is a link.
 ARTICLE = re.compile(r'(?<=<article class="bd-article">).*?(?=</article>)', re.DOTALL)
 DATA = re.compile(r"(<script.*?</script>)", re.DOTALL)
+SCRIPT = re.compile(r'<script\b[^>]*\ssrc="[^"]*"[^>]*></script>')
 DRAWN = "!document.querySelector(':is(.fqk-live, .fqk-figure):not([data-drawn])')"
 TYPESET = "window.MathJax.startup.promise.then(() => true)"
 FOOT = '<div style="width: 100%; text-align: center; font-size: 8px"><span class="pageNumber"></span></div>'
@@ -38,10 +39,15 @@ def order(toc: Path) -> list[str]:
 
 
 def bound(pages: dict[str, str]) -> str:
-    """Pages of the site, by name, as one page: the first, with the text of all. Links between them stay within it."""
+    """Pages of the site, by name, as one page: the first, with the text of all and the scripts that any of them loads.
+
+    Links between them stay within it.
+    """
     sections = (f'<section id="{name}" class="fqk-page">{_within(pages, name)}</section>' for name in pages)
     first, whole = next(iter(pages.values())), "".join(sections)
-    return ARTICLE.sub(lambda _: whole, first, count=1)
+    loaded = dict.fromkeys(tag for page in pages.values() for tag in SCRIPT.findall(page.partition("</head>")[0]))
+    missing = "".join(tag for tag in loaded if tag not in first)
+    return ARTICLE.sub(lambda _: whole, first.replace("</head>", f"{missing}</head>", 1), count=1)
 
 
 def _within(pages: dict[str, str], name: str) -> str:
