@@ -104,6 +104,16 @@ def test_every_figure_is_drawn_before_print(address, desk, name):
         assert view.page.evaluate(CUT_CODE) == [] and view.faults == []
 
 
+def test_the_main_control_stays_in_sight_on_a_phone(address, phone):
+    """However far down its place is: a box that scrolls around the widget would keep it there."""
+    with tab(phone) as view:
+        visit(view.page, f"{address}/filter-design.html")
+        view.page.locator(".fqk-live").first.evaluate("node => node.scrollIntoView()")
+        settle(view.page)
+        box = view.page.locator(".fqk-main").first.bounding_box()
+        assert box["y"] + box["height"] <= PHONE["viewport"]["height"] + 1
+
+
 def test_a_page_without_javascript(address, browser):
     """A widget's place is as high as the picture in it, and every prediction and answer is open."""
     with opened(browser, java_script_enabled=False) as view:
