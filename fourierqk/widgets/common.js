@@ -106,8 +106,8 @@ function slider(label, { min, max, step, digits = 4, to = (v) => v, from = (v) =
 function textbox(label, { shortest = 1, longest, check = () => "" }, change) {
   const area = element("textarea", { rows: 2, maxLength: longest, spellcheck: false, ...KEYS });
   area.addEventListener("input", () => {
-    const length = Array.from(area.value).length, short = `${label} needs ${shortest} character${shortest > 1 ? "s" : ""} or more, and this has ${length}.`;
-    const wrong = length < shortest ? short : check(area.value);
+    const length = Array.from(area.value).length, few = `${label} needs ${shortest} character${shortest > 1 ? "s" : ""} or more, and this has ${length}.`;
+    const wrong = length < shortest ? few : check(area.value);
     if (wrong) refuse(area, wrong);
     else change(area.value);
   });
