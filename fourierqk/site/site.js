@@ -133,7 +133,7 @@
 
   // ---- paper
   // A browser prints without waiting for anything, so whatever is still to be drawn is drawn beforehand, bit by bit.
-  const idly = window.requestIdleCallback ?? ((then) => setTimeout(then, 200));
+  const idly = (then) => (window.requestIdleCallback ? requestIdleCallback(then, { timeout: 500 }) : setTimeout(then, 200));
   const draw = (left) => left.length && idly(() => { start(left[0]); draw(left.slice(1)); });
   addEventListener("load", () => draw(islands));
   let night = null;
