@@ -182,6 +182,11 @@ STUDIES: dict[str, Study] = {
     "race-screen": Study(
         RACED, HALVES, "tiny", seeds=2, first_seed=100, settings=tuple({"lr": lr, **RECIPE} for lr in (*RATES, 1e-1)),
     ),
+    # those that the protocol sends to the main stage, at the rates that the baselines had in the calibration
+    "race-rates": Study(
+        ("short-conv", "short-conv-rope", "sliding-multifourier-qk", "dealt-fourier", "dealt-fourier-rope"), HALVES,
+        "small", seeds=1, first_seed=100, settings=tuple({"lr": lr, "dropout": 0.0, **RECIPE} for lr in RATES),
+    ),
     # tasks with known answers; what was expected of them is written down with the records
     **{
         f"task-{name}": Study(
