@@ -9,7 +9,11 @@ from fourierqk.parts import check_rows, grid
 
 __all__ = ["check_map"]
 
-CALLED = {"kernel": ("self",), "response": ("self", "f"), "forward": ("self", "x")}  # with which arguments
+# what is called of which kind, and with which arguments
+CALLED: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
+    "kernel": (CausalFilter, ("self",)), "response": (CircularFilter, ("self", "f")),
+    "forward": (FeatureMap, ("self", "x")),
+}  # fmt: skip
 
 
 def check_map(given: object, kind: type[FeatureMap] = FeatureMap) -> None:
@@ -32,9 +36,9 @@ def check_map(given: object, kind: type[FeatureMap] = FeatureMap) -> None:
 
 def _check_signatures(kind: type[FeatureMap]) -> None:
     """Its methods take what they are called with."""
-    for name, arguments in CALLED.items():
+    for name, (called, arguments) in CALLED.items():
         try:
-            inspect.signature(getattr(kind, name, _anything)).bind(*arguments)
+            inspect.signature(getattr(kind, name) if issubclass(kind, called) else _anything).bind(*arguments)
         except TypeError:
             written = f"def {name}({', '.join(arguments)})"
             raise ValueError(f"{kind.__name__} has a {name} that takes other arguments: write {written}") from None
