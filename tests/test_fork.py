@@ -17,7 +17,7 @@ THEIRS = "https://github.com/some-one/else.where"
 APART = ROOT / "book" / "records", ROOT / "book" / "_scripts"  # numbers of ours, the library of others
 FILES = {path: text for path, text in fork.tracked(ROOT).items() if not {*APART} & {*path.parents}}
 HOSTS = r"(?:github\.com|raw\.githubusercontent\.com|research\.google\.com/github)/([\w.-]+/[\w.-]*[\w-])"
-OTHERS = {"karpathy/char-rnn", "AthanasiosZeris/energy-gated-attention"}  # repositories that are quoted
+OTHERS = {"karpathy/char-rnn", "karpathy/nanoGPT", "AthanasiosZeris/energy-gated-attention"}  # quoted
 NOBODY = {"me", "not-me", "you", "some-one", "owner"}  # owners of repositories that are made up
 
 

@@ -10,10 +10,9 @@ from fourierqk.reckoning import race
 from fourierqk.records import SCHEMA, contrast
 from fourierqk.records.identity import UNSAID
 from fourierqk.studies.design import STUDIES
-from fourierqk.training import PRESETS
 from fourierqk.zoo import system
 
-STAGES = ("calibrate", "screen")
+STAGES = ("calibrate", "nanogpt", "screen")
 RECORDS = [(stage, r) for stage in STAGES for r in race.raced(stage)]
 HALVES = "7fefecc2c5d616c699dc1021b18ae40dab73e2bfd4928c73cdcb16075f74e56e"  # of its ids and vocabulary
 
@@ -133,13 +132,13 @@ def test_records_are_of_planned_runs_from_one_text_and_clean_commits(stage):
     found = [r for of, r in RECORDS if of == stage]
     assert found and {(r["corpus"]["name"], r["corpus"]["sha256"]) for r in found} == {("shakespeare-halves", HALVES)}
     for r in found:
-        size = PRESETS[study.preset].changed(**study.settings[0])  # but for what a stage sweeps
+        size = study.runs()[0].size  # but for what a stage sweeps
         size = size.changed(lr=r["train"]["lr"], dropout=r["model"]["dropout"], seed=r["seed"])
         assert r["train"]["lr"] in (1e-3, 3e-3, 1e-2, 3e-2, 1e-1) and r["system"] in study.systems
         assert r["seed"] - study.first_seed in range(study.seeds)
         assert r["commit"] and not r["uncommitted_changes"] and r["schema"] == SCHEMA
         assert UNSAID | r["train"] == asdict(size.train) and r["preset"] == study.preset
-        assert r["model"].items() >= size.model.items()
+        assert r["model"].items() >= {**size.model, "block_size": size.block_size}.items()
         assert r["audit"]["verdict"] == system(r["system"]).verdict == "causal"
         assert len(r["test"]["ordered"]["values"]) == r["test"]["ordered"]["windows"] == 512
 
