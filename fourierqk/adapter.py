@@ -207,7 +207,8 @@ class Adapter:
                 self._worked()
             raise RefusedError(
                 f"the model failed on ids of shape {(b, t)} with values {int(ids.min())} to {int(ids.max())} "
-                f"({e}). Check vocab_size and length: some models take one length only{_or_made(self.model)}"
+                f"({e}). Check vocab_size and length: some models take one length only"
+                f"{_or_made(self.model)}{_or_transposed(self.model)}"
             ) from e.__cause__
         if not (isinstance(out, Tensor) and out.dim() == 3 and tuple(out.shape[:2]) == (b, t)
                 and out.shape[2] and out.is_floating_point()):  # fmt: skip
@@ -301,6 +302,13 @@ def _name(model: Model) -> str:
 def _or_made(model: Model) -> str:
     """What else may be wrong with a function that is no model: it may make one."""
     return "" if isinstance(model, nn.Module) else f"; if {_name(model)} makes a model, give the model that it makes"
+
+
+def _or_transposed(model: Model) -> str:
+    """What else may be wrong with a model whose parts take time as their first axis."""
+    parts = model.modules() if isinstance(model, nn.Module) else ()
+    late = any(getattr(part, "batch_first", True) is False for part in parts)
+    return ". A part of it has batch_first=False: was True forgotten?" if late else ""
 
 
 def _parameters(model: Model) -> list[inspect.Parameter]:

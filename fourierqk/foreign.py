@@ -113,11 +113,19 @@ def _load(model: Model, path: Path) -> None:
         raise ValueError(f"{path} holds weights, but a {type(model).__name__} has none to fill: give an nn.Module")
     weights = _weights(path)
     if weights.keys() != model.state_dict().keys():
-        weights = {bare(name): value for name, value in weights.items()}
+        weights = {bare(name): value for name, value in _inside(weights, model).items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError as e:  # torch lists every missing and every unexpected name
         raise ValueError(f"the weights in {path} do not fit the model: {e}") from e
+
+
+def _inside(weights: Mapping[str, Tensor], model: nn.Module) -> Mapping[str, Tensor]:
+    """Their names within what holds them all, if the model has nothing of its name: Lightning's "model", say."""
+    holders = {name.partition(".")[0] if "." in name else "" for name in weights}
+    if len(holders) != 1 or holders <= {"", *(name.partition(".")[0] for name in model.state_dict())}:
+        return weights
+    return {name.partition(".")[2]: value for name, value in weights.items()}
 
 
 def _weights(path: Path) -> Mapping[str, Tensor]:

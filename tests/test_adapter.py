@@ -177,12 +177,31 @@ def test_a_name_that_makes_no_model_says_why(code, place, error, says):
     assert says in str(e.value)
 
 
-@pytest.mark.parametrize("prefix", ["", "_orig_mod.", "module.", "module._orig_mod.", "_orig_mod.module."])
+@pytest.mark.parametrize("prefix", [
+    "", "_orig_mod.", "module.", "module._orig_mod.", "_orig_mod.module.", "model.", "model._orig_mod.", "net.module.",
+])  # fmt: skip
 def test_weights_of_a_wrapped_model_fit_the_model(code, prefix):
     trained = load_model("single.py:Model")
     torch.save({"model": {prefix + name: value for name, value in trained.state_dict().items()}}, "weights.pt")
     loaded = load_model("single.py:Model", Path("weights.pt")).state_dict()
     assert all(torch.equal(value, loaded[name]) for name, value in trained.state_dict().items())
+
+
+class TimeFirst(nn.Module):
+    """Masks as long as the text, for layers that take the rows of a batch for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.emb, self.layer = nn.Embedding(20, 16), nn.TransformerEncoderLayer(16, 2, 32)
+
+    def forward(self, ids):
+        mask = nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+        return self.layer(self.emb(ids), mask)
+
+
+def test_a_model_that_refuses_and_takes_time_first_is_asked_about_it():
+    with pytest.raises(ValueError, match="batch_first=False: was True forgotten"):
+        audit(TimeFirst(), 20, 12, draws=2)
 
 
 def test_a_part_that_is_called_module_keeps_its_name(code):
