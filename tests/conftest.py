@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from paper import find_browser
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "book" / "_build" / "html"
@@ -41,6 +40,8 @@ def site() -> Path:
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium driven by Playwright. Without one the test skips; with FOURIERQK_REQUIRE_BROWSER it fails."""
+    from paper import find_browser  # of tools, which pytest alone knows: tests import this file in children, too
+
     path = find_browser()
     if path is None and os.environ.get("FOURIERQK_REQUIRE_BROWSER"):
         pytest.fail("no Chromium found, and FOURIERQK_REQUIRE_BROWSER is set", pytrace=False)

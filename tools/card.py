@@ -6,14 +6,15 @@ import os
 import sys
 from pathlib import Path
 
+from paper import find_browser
 from playwright.sync_api import sync_playwright
 
 from fourierqk.widgets import FutureEditor, source
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))  # how a browser is found, and a widget is drawn alone, the tests know
+sys.path.insert(0, str(ROOT / "tests"))  # how a browser is started, and a widget drawn alone
 
-from conftest import CHROMIUM_FLAGS, find_browser  # noqa: E402
+from conftest import CHROMIUM_FLAGS  # noqa: E402
 from viewing import alone  # noqa: E402
 
 SIZE = {"width": 1200, "height": 630}  # what sites that show links ask for
