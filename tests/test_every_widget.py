@@ -36,7 +36,7 @@ def test_reset_brings_back_the_first_state(live, name):
 @each
 def test_a_number_out_of_range_is_refused_and_the_last_one_stays(live, name):
     first = traits(live, name)
-    for field in live.locator("input[type=number]").all():
+    for field in live.locator("input[type=number]:enabled").all():
         for typed in ("-1e9", "1e9"):
             field.fill(typed)
             field.press("Enter")
