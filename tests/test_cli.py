@@ -186,7 +186,7 @@ def test_claims_weighed_on_another_text_say_so():
 
 def test_the_probes_can_be_cut_from_a_text(monkeypatch):
     run("train", "base-dot", "--out", "run", "--steps", 4)
-    sentence, asked = "".join(verse().vocab[:9]) * 20, []
+    sentence, asked = "".join(verse().vocab[:9]) * 40, []
     Path("probes.txt").write_text(sentence)
     monkeypatch.setattr(cli, "examine", lambda *_, text, **__: asked.append(text) or sys.exit())
     run("audit", "--dir", "run", "--text", "probes.txt")
