@@ -38,7 +38,7 @@ def name_ends(fig: go.Figure, found: Sequence[tuple[str, float, str]]) -> None:
     for i, y in zip(order, spots, strict=True):
         name, _, colour = found[i]
         _write(fig, _keyed(name, colour), (1, y), (1, 0), xref="paper", name="end")
-    width = max(LETTER * (len(name) + 3) for name, *_ in found)
+    width = max(LETTER * (len(name) + 4) for name, *_ in found)  # the stroke is as wide as two letters
     fig.update_layout(showlegend=False, margin_r=round(width)).update_yaxes(range=[low, high])
 
 
